@@ -55,8 +55,8 @@ ASYNCHRONOUS: tuple[str, ...] = (
     ),
 )  # fmt: skip
 """The counters of Hopper's bulk copy unit and of accesses to other blocks' shared memory. The
-emulator counts them in machine code; a launch that has none of these instructions has none of these
-counters."""
+emulator counts them in machine code, and records none of them for a launch without such
+instructions."""
 
 COUNTERS: tuple[str, ...] = (
     "smsp__inst_executed.sum",

@@ -14,7 +14,7 @@ ELEMENT_BYTES = "element_bytes"  # in an expression, the size of the case's dtyp
 
 LIBRARY = "torch"
 COMPILED = "torch_compile"
-"""The names of the rows for problem.py's library(): called directly, and by torch.compile."""
+"""Names of the rows for problem.py's library(): called directly, and compiled by torch.compile."""
 
 Kind = Literal["kernel", "python", "host", "library"]
 """The kinds of case: kernels of a .cu file; a Python function on tensors; a host function of a .cu

@@ -20,8 +20,8 @@ Array: TypeAlias = "npt.NDArray[Any]"
 class DType:
     """One element type.
 
-    `stored`: its name in NumPy, or in ml_dtypes. `cpp`: one word, so that DTYPE(x) converts.
-    `header`: the header that declares it, if the language does not.
+    `stored`: its name in NumPy, or in ml_dtypes. `cpp`: its name in C++; one word, so that DTYPE(x)
+    converts. `header`: the header that declares it, if the language does not.
     """
 
     stored: str
@@ -116,8 +116,8 @@ def machine_epsilon(name: str) -> float:
 def rounded(values: Array, name: str) -> Array:
     """Round values to a narrower float type; values that would be subnormal in that type become 0.
 
-    Hardly any inputs around 1 become 0. Subnormals are avoided because arithmetic on them may take
-    a slower path, and typical inputs have none.
+    Very few inputs with magnitudes around 1 become 0. Subnormals are avoided because arithmetic on
+    them may take a slower path, and typical inputs have none.
     """
     import numpy as np
 

@@ -38,7 +38,7 @@ from clean_machines import ROOT, CannotTry, run, said
 
 FORMATS = Path("/proc/sys/fs/binfmt_misc")
 FORMAT = Path("/usr/lib/binfmt.d/qemu-aarch64.conf")
-"""The binary format that Debian's qemu-user-static would register with the system."""
+"""The description of the binary format that Debian's qemu-user-static would register."""
 
 CROSS = ("/usr/aarch64-linux-gnu", "/usr/lib/gcc-cross", "/usr/lib/x86_64-linux-gnu", "/lib64")
 """The cross compiler's files, and the libraries it runs with; arm64 libraries are in other
@@ -178,7 +178,7 @@ def unpacked(base: Path, debian: str) -> None:
     run("debootstrap", "--foreign", "--arch=arm64", "--variant=minbase",
         f"--include={machines.PACKAGES}", "bookworm", part, debian)  # fmt: skip
     for package in sorted(part.glob("var/cache/apt/archives/*.deb")):
-        # Its /bin and /lib are links into /usr, which tar would otherwise replace.
+        # In the root, /bin and /lib are links into /usr; tar must not replace them.
         run("sh", "-c", 'dpkg-deb --fsys-tarfile "$0" | tar -x --keep-directory-symlink -C "$1"',
             package, part)  # fmt: skip
     part.rename(base)
@@ -220,7 +220,7 @@ def laid_out(base: Path, work: Path) -> Path:
         there = root / place.lstrip("/")
         there.mkdir(parents=True, exist_ok=True)
         run("mount", "--bind", outside, there)
-    # The root has its own compiler under that name.
+    # The copy gets another name, because the root has its own compiler.
     own = root / CROSS_COMPILER.lstrip("/")
     # The copy keeps its modification time, by which built engines recognise their compiler.
     shutil.copy2(Path("/usr/bin/aarch64-linux-gnu-g++").resolve(), own)
@@ -235,7 +235,7 @@ def inside(root: Path, work: Path, command: str, given: argparse.Namespace) -> s
         "PYTHONPATH": f"{work / 'repo'}:{site}", "NVCC": str(only(site, "nvcc")),
         "NVDISASM": str(only(site, "nvdisasm")),
         "CXX": "g++" if given.native_compiler else CROSS_COMPILER,
-        # A cross compiler cannot detect the native processor; the last option given applies. The
+        # A cross compiler cannot detect the native processor; the last -march option applies. The
         # linker is the machine's own, which cannot load the cross compiler's plugin.
         "CXXFLAGS": "" if given.native_compiler else "-march=armv8.2-a -fno-use-linker-plugin",
     }  # fmt: skip

@@ -7,9 +7,9 @@ many were counted in machine code, how many of those give results that are bit-i
 PTX's, and which differ. Clock readings are not compared. `small` (the default) launches each
 variant and type once, at a size at which it is verified; `--every 4` takes one variant in four.
 `whole` is a run with --quick, which does not keep results to compare. A row replaces the earlier
-one of its kind and sampling, so a few architectures can be run at a time. Exits with 1 if a case
-failed or a run did not end. Deadlines are generous, because the outcome must not depend on how busy
-this machine is.
+one of the same measure and sampling, so a few architectures can be run at a time. Exits with 1 if a
+case failed or a run did not end. Deadlines are generous, because the outcome must not depend on how
+busy this machine is.
 """
 
 from __future__ import annotations

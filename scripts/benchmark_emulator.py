@@ -210,7 +210,7 @@ WORKLOADS = [
     lambda: addition(24),
     lambda: mbarrier_reversal(21),
 ]
-SHARED_OUT = (3, 6, 9)  # positions of those that are also measured on several cores
+SHARED_OUT = (3, 6, 9)  # positions of the workloads that are also measured on several cores
 LARGE = [lambda: addition(26), lambda: addition(28), lambda: doubling(28)]
 """The workloads whose memory is measured."""
 PRODUCTS, PRODUCTS_DRAW = ("v5_wide_tiles", "v8_tensor_memory_stores"), 1
@@ -253,7 +253,7 @@ class Measured:
 
     @property
     def cell(self) -> str:
-        """Millions per second."""
+        """Millions of thread instructions per second: the median and the range."""
         middle, most, least = (
             self.executed / of(self.seconds) / 1e6 for of in (statistics.median, min, max)
         )
@@ -299,7 +299,7 @@ def measure(work: Workload, runs: int, way: Way) -> Measured:
 
 
 def apart(number: int, runs: int, way: Way) -> Measured:
-    """Measure the workload with this number in a process of its own; large workloads come last."""
+    """Measure a workload in a process of its own. `number`: its position; large ones come last."""
     command = [sys.executable, __file__, "--runs", str(runs), "--one", str(number)]
     done = subprocess.run(
         [*command, "--way", json.dumps(vars(way))], stdout=subprocess.PIPE, text=True, check=False

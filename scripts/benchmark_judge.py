@@ -4,8 +4,8 @@ other people's kernels.
     python scripts/benchmark_judge.py [--jobs N] [--out reports/benchmarks/judge.csv] [PROBLEM …]
     python scripts/benchmark_judge.py --solutions PAIRS [--right 60] --out FILE
 
-Each kernel is submitted twice, as if by a program that has only its text. The second submission
-finds compiled and disassembled files, and its cost is the one reported. It covers a whole verdict:
+Each kernel is submitted twice, as text only. The second submission, whose cost is reported, finds
+the files already compiled and disassembled. It covers a whole verdict:
 verification of every test size on two sets of inputs, the search for shortcuts, and exact counters
 at the largest test size. Seconds are processor time of all the judge's processes, so the figure
 hardly depends on the machine's other load; `load` is the number of processes that competed for the

@@ -39,7 +39,7 @@ KERNELS = {
     "HardTanh": "fminf(fmaxf(x, -1), 1)",
     "MinGPTNewGelu": "0.5f * x * (1 + tanhf(0.7978845608028654f * (x + 0.044715f * x * x * x)))",
 }  # fmt: skip
-"""Operation, as named in a problem's file → its value at x."""
+"""Operation, as named in a problem's file → the expression for its value at x."""
 
 COLUMNS = ("problem", "suite", "read", "sizes", "reduced", "seconds", "empty kernel",
            "right kernel", "short kernel", "why not")  # fmt: skip
@@ -119,7 +119,7 @@ def verdicts(judge: Judge, problem: Problem, operation: str) -> dict[str, str]:
 
 
 def sizes_to_try(path: Path) -> Iterator[dict[str, int]]:
-    """Yield sizes that replace the problem's own: first none, then smaller and smaller ones."""
+    """Yield sizes that replace the problem's own: first no sizes, then smaller and smaller ones."""
     yield {}
     if path.suffix == ".py":
         yield from (found for cap in CAPS if (found := smaller(path, cap)))

@@ -6,7 +6,7 @@
 OTHER is a folder with another commit (`git worktree add OTHER COMMIT`). The speed of a shared
 machine varies by a factor of two from hour to hour, so each round measures both, in processor time.
 A cell has one number for each round: for the kernels of `make benchmark-emulator`, the median of
-five launches in a process of its own, in million thread instructions per second; for small
+five launches in a process of its own, in millions of thread instructions per second; for small
 launches, the minimum of 500, in µs. If OTHER has several engines, the fastest is used. With
 `--machine-code`, the same launches run machine code. `--cubins` adds a row: the milliseconds that
 it takes to read all cubins of a folder and prepare every kernel for launching. Both checkouts use
@@ -117,7 +117,7 @@ def row(
     is_small = executed <= SMALL
 
     def measured(root: Path, engine: str) -> float:
-        """Measure microseconds per small launch, or million thread instructions per second."""
+        """Return microseconds per small launch, or millions of thread instructions per second."""
         with tempfile.NamedTemporaryFile() as file:
             file.write(pickle.dumps((program, *launch, engine, SMALL_LAUNCHES if is_small else 5)))
             file.flush()

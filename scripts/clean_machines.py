@@ -1,6 +1,6 @@
 """Run `make setup` on clean machines that differ in driver and CUDA toolkit; none needs a GPU.
 
-Each machine is a Debian 12 with Python, make, g++ and git. Its root folder is an overlay over one
+Each machine runs Debian 12 with Python, make, g++ and git. Its root folder is an overlay over one
 made by debootstrap, and is deleted after the trial. Stand-ins replace missing components:
 
 - the driver: a libcuda.so.1 that has every name in cuda.h, reports the CUDA release of its machine
@@ -78,7 +78,7 @@ WORLDS = (
     World("driver-580-nvcc-wrapped", "580.95.05", 13000, "13.0", wrapped=True),
     World("no-driver", has_pycuda=False),
 )
-"""The machines to try. Driver 580 runs CUDA 13.0, 575 runs 12.9, 535 runs 12.2 (CUDA Toolkit
+"""The machines to try. Driver 580 supports CUDA 13.0, 575 12.9, and 535 12.2 (CUDA Toolkit
 Release Notes, table of drivers)."""
 
 COLUMNS = ("machine", "driver", "toolkit", "torch", "seconds", "processor_s", "exit", "pycuda",

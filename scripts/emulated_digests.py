@@ -101,7 +101,7 @@ def few(cases: Sequence[Case], most: int, kernels: Path) -> list[Case]:
 
 
 def spread(among: Sequence[list[Case]], most: int) -> list[list[Case]]:
-    """Choose the first, the last, and evenly spaced ones between them."""
+    """Choose `most` of them: the first, the last, and evenly spaced ones in between."""
     last = len(among) - 1
     if most > last:
         return [*among]

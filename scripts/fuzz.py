@@ -53,7 +53,7 @@ Try = Callable[[bytes, Path], None]
 
 @dataclass(frozen=True)
 class Target:
-    """One reader. `seeds`: good inputs. `attempt`: read one; any exception is a failure."""
+    """One reader. `seeds`: good inputs. `attempt`: reads an input; any exception is a failure."""
 
     seeds: Callable[[], list[bytes]]
     attempt: Try
@@ -78,7 +78,7 @@ def _yaml(content: bytes, folder: Path) -> None:
     if not kernels.exists():
         for path in _small():
             shutil.copytree(path.parent, kernels / path.parent.name)
-            if len(list(kernels.iterdir())) > 1:  # one is also found by its folder
+            if len(list(kernels.iterdir())) > 1:  # one keeps its matrix
                 (kernels / path.parent.name / path.name).unlink()
     path = folder / "bench.yaml"
     path.write_bytes(content)

@@ -1,9 +1,9 @@
 """Install what timing on a GPU needs: a torch that the driver can run, and PyCUDA, built here.
 
 PyCUDA has no wheels on PyPI, so it is compiled against the headers of the CUDA toolkit that nvcc
-belongs to or, if there is no toolkit, of PyPI's wheels. The driver decides the rest
-(harness/compiler/drivers.py). Run with the system's Python, so it may use the standard library
-only.
+belongs to or, if there is no toolkit, of PyPI's wheels. Everything else depends on the
+driver (harness/compiler/drivers.py). Runs with the system's Python, so it must use only the
+standard library.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ GOES_ON = "kernels are emulated all the same: make bench ARGS='--backend emulato
 
 
 def torch_for(cuda: tuple[int, int], pinned: str) -> str:
-    """Return the torch that a driver of this CUDA release can run. `pinned`: the one for CUDA
-    13."""
+    """Return the torch release that a driver of this CUDA release supports. `pinned`: the one for
+    CUDA 13."""
     return pinned if cuda >= (13, 0) else TORCH_OF_CUDA_12
 
 

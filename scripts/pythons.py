@@ -43,8 +43,8 @@ VERSIONS = tuple(re.findall(r'"Programming Language :: Python :: (3\.\d+)"', PRO
 RELEASE = "forky"
 PACKAGES = "git,ca-certificates,g++-15"  # nvcc 13.0 supports no newer GCC
 NEW_HEADERS = {"NVCC_APPEND_FLAGS": "-U_GNU_SOURCE"}
-"""Forky's C library declares rsqrt differently from the headers of CUDA 13.0; this define avoids
-the conflict."""
+"""Forky's C library declares rsqrt differently from the headers of CUDA 13.0; this option
+avoids the conflict."""
 
 COMMITTED = ROOT / "reports" / "setup"
 TABLE = "pythons.csv"
@@ -65,7 +65,7 @@ STEPS: Mapping[str, str] = {
     "compares": f"{COMMAND} run --backend emulator --quick --out after && "
                 f"{COMMAND} compare before after --gate",
 }  # fmt: skip
-"""Column → the command that is typed for it. A failed step is the last one."""
+"""Column → the command that is typed for it. After a failed step, the others are skipped."""
 
 COLUMNS = ("python", "from", *STEPS, "install_s", "seconds", "commit")
 """The columns of the table. commit: the checkout's, with a + if it had changes. seconds: the time
@@ -95,7 +95,7 @@ class Place:
         return f"{self.origin}, {flags}" if self.root else self.origin
 
     def typed(self, folder: Path, line: str) -> tuple[int, str]:
-        """Run a command line in a folder where the Python runs; return its exit code and output."""
+        """Run a command line in a folder of the Python's system; return exit code and output."""
         here = f"/{folder.relative_to(self.root or '/')}"
         into = ["chroot", self.root] if self.root else []
         ended = subprocess.run(

@@ -26,7 +26,7 @@ FLAGS = {
 _PYTEST = (
     "import os, sys, pytest; del os.environ['LD_PRELOAD']; sys.exit(pytest.main(sys.argv[1:]))"
 )
-# It starts a Python of its own, without the sanitizer that the engine needs.
+# This test starts a separate Python, without the sanitizer that the engine needs.
 _NOT = "tests/emulator/test_documentation.py::test_the_example_runs"
 _LIBRARIES = {"address": ("libasan", "libubsan"), "thread": ("libtsan",)}
 

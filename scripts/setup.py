@@ -1,7 +1,7 @@
 """Install what this machine needs into `.venv`, and again whenever the pins change.
 
-Run by every Makefile target with the system's Python, so it may use the standard library only. The
-CUDA compiler comes from PyPI wheels only if the machine has none of its own; the disassembler,
+Every Makefile target runs it with the system's Python, so it must use only the standard library.
+The CUDA compiler comes from PyPI wheels only if the machine has none of its own; the disassembler,
 without which nothing is counted exactly, always comes from them. Packages for a GPU are installed
 in a second step, if an NVIDIA driver is present: if that fails, the failure is reported, and
 everything that needs no GPU still works.
@@ -71,7 +71,7 @@ def _base(python: str, extras: list[str]) -> None:
 def _make_environment(made_with: Path) -> None:
     """Create `.venv` again: the virtual environment of a different Python cannot be used.
 
-    Whatever `make setup` did not make is not touched; `made_with` tells the two apart.
+    An environment that `make setup` did not create is left alone; `made_with` marks those it did.
     """
     if VENV.is_symlink() or (VENV.exists() and not made_with.exists()):
         sys.exit(f"{VENV} is not from make setup, which would have to replace it\n"

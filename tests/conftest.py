@@ -61,7 +61,8 @@ settings.load_profile("without a deadline")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hide the GPUs from tests that need none: their commands would choose one and time on it."""
+    """Hide the GPUs from tests that need none, because commands would choose a GPU and time kernels
+    on it."""
     chosen = re.sub(r"\bnot\s+gpu\b", "", config.option.markexpr)
     if not re.search(r"\bgpu\b", chosen):
         os.environ["CUDA_VISIBLE_DEVICES"] = ""

@@ -89,8 +89,8 @@ def _fixture(item: pytest.Function, name: str) -> Iterator[Callable[..., Any]]:
 
 @cache
 def _names_a_start(function: Callable[..., Any]) -> bool:
-    """Return whether its code, or that of a function or class in tests/ that it names, starts
-    processes."""
+    """Return whether the function's code, or that of a function or class in tests/ that it names,
+    starts processes."""
     seen: set[int] = set()
     left: list[Any] = [function]
     while left:
@@ -132,7 +132,7 @@ def _module(value: Any) -> str:
 
 
 def _starts(value: Any) -> bool:
-    """Return whether the value is one of the names in STARTING, or a function or a class of one."""
+    """Return whether STARTING names the value, or the module or class that contains it."""
     name = _module(value)
     if name and not isinstance(value, ModuleType):
         name += f".{getattr(value, '__qualname__', '')}"
@@ -165,7 +165,7 @@ def _refuse_processes(event: str, arguments: tuple[Any, ...]) -> None:
         return
     started = str(arguments[0]) if arguments else ""
     if os.path.basename(started) == os.path.basename(os.environ.get("CXX", "g++")):
-        return  # the engine, one of whose sources has changed
+        return  # the C++ compiler, which rebuilds the engine if one of its sources has changed
     pytest.fail(
         f"a quick test starts a process ({event} {started}): see tests/quick.py for what makes "
         "a test quick; @pytest.mark.usefixtures('processes') says that it starts one"

@@ -18,7 +18,7 @@ README, COMMANDS, ADDING = (
     for name in ("README.md", "docs/commands.md", "docs/adding-a-kernel.md")
 )
 ONE_SCREEN = 60
-"""The number of lines; a picture counts as one line, and so does a collapsed part."""
+"""The maximum number of lines; a picture counts as one line, and so does a collapsed part."""
 
 
 def test_the_readme_is_one_screen_with_pictures_that_are_there() -> None:

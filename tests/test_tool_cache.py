@@ -42,7 +42,8 @@ cat $each
 
 @pytest.fixture
 def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """The number of actual calls of the tools, which the shared cache already wraps."""
+    """A function that returns how often the tools were actually called; a cache is already in front
+    of them."""
     file = tmp_path / "calls"
     for name, text in (("nvcc", NVCC), ("nvdisasm", NVDISASM)):
         (tmp_path / name).write_text(text.format(calls=file))

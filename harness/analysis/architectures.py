@@ -1,7 +1,7 @@
 """Compare kernels across architectures: one run per architecture, figures side by side.
 
-A variant is shown at its largest case that was counted on any architecture. If the run of an
-architecture lacks that case, or could not count it, the figure is missing, with the reason.
+Each variant is shown at the largest of its cases that was counted on at least one architecture. If
+the run of an architecture lacks that case, or could not count it, the reason replaces the figure.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Beside:
 
 
 def beside(runs: Mapping[str, Run]) -> Iterator[Beside]:
-    """Every figure of every variant. `runs`: by architecture."""
+    """Yield every figure of every variant. `runs`: architecture → its run."""
     readings = {arch: Readings(run) for arch, run in runs.items()}
     for p in _shown(runs, readings):
         for figure, value in FIGURES.items():
@@ -67,7 +67,7 @@ def beside(runs: Mapping[str, Run]) -> Iterator[Beside]:
 
 
 def _shown(runs: Mapping[str, Run], readings: Mapping[str, Readings]) -> list[Planned]:
-    """A variant's largest case that any run counted or, if there is none, that any run compiled."""
+    """Each variant's largest case that a run counted or, if none did, that a run compiled."""
     found: dict[tuple[str, str, str], tuple[tuple[bool, int], Planned]] = {}
     for arch, run in runs.items():
         for p in run.planned.values():

@@ -1,7 +1,7 @@
 """Check each case against the budgets that bench.yaml declares for its variant.
 
 A budget is checked against compiler output, Nsight Compute's readings or exact emulator counters.
-If the only figure was counted in PTX or modelled, the budget is reported as not checked.
+If the only figure was counted in PTX or comes from a model, the budget counts as not checked.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ class _Checker:
                             "" if kept else where or self._line(p, name, budget))  # fmt: skip
 
     def _figure(self, p: Planned, name: str, budget: Budget) -> tuple[Answer, str]:
-        """The figure that the budget limits, with its kernel or line if the figure belongs to a
-        single one.
+        """Return the figure that the budget limits, and the kernel or line to which the figure
+        belongs; the latter is empty if the figure covers several.
         """
         if name in COMPILED:
             return self._made(p, name, budget)
@@ -196,4 +196,4 @@ _LINES: Mapping[str, Callable[[SourceLine], tuple[int, int]]] = {
     "requests": lambda line: (line.every_request, 0),
     "global_atomics": lambda line: (line.atomic_requests, 0),
 }
-"""Name → a line's amount and 0 or, for a ratio, its numerator and denominator."""
+"""Budget → a function of a line: its amount and 0 or, for a ratio, numerator and denominator."""

@@ -123,7 +123,7 @@ class Claims(_Strict):
 
 @dataclass(frozen=True)
 class Figure:
-    """The run's figure for one test; `reason` if there is none."""
+    """The run's figure for one test. `reason`: why there is none."""
 
     test: Test
     value: Interval | None
@@ -132,7 +132,7 @@ class Figure:
     sizes: Mapping[str, int] = field(default_factory=dict)
     """The sizes at which the figure was measured."""
     launches: Sequence[Mapping[str, int]] = ()
-    """Its distinct launch shapes."""
+    """The distinct launch shapes at which the figure was measured."""
     reason: str = ""
 
 

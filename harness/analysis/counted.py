@@ -44,8 +44,8 @@ class Rung:
 
     @property
     def changes(self) -> list[Change]:
-        """The cost changes in that step that were counted exactly enough to decide a verdict,
-        largest first."""
+        """The quantities in TELLING that changed in the step and were counted exactly enough to
+        decide a verdict; the largest change first."""
         found = [
             change for change in (self.step.changes if self.step else ())
             if change.quantity.key in TELLING and change.judges

@@ -1,6 +1,6 @@
 """Finders: functions that reduce a case's readings to one number, or say why there is none.
 
-A finder is defined as one of these: the sum of counters over a case's launches, the quotient of two
+A finder computes one of these: the sum of counters over a case's launches, the quotient of two
 such sums, or a counter of the main launch. FINDERS has one finder for every quantity that
 harness/quantities/quantities.yaml describes.
 """
@@ -49,8 +49,8 @@ STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active"
 
 
 def element_bytes(dtype: str) -> int | None:
-    """The size of one element in bytes, from the number of bits in its type's name; None if it has
-    none."""
+    """The size of one element in bytes, from the number of bits in its type's name; 1 for bool, and
+    None for any other name without a number."""
     bits = re.search(r"\d+", dtype)
     return int(bits[0]) // 8 if bits else 1 if dtype == "bool" else None
 
@@ -124,8 +124,8 @@ def per_compulsory(*metrics: str, scale: float) -> Find:
 
 
 def touched_per_compulsory(*metrics: str) -> Find:
-    """Sectors in bytes over the compulsory bytes; missing if the sectors are too few to cover
-    them."""
+    """The size of the sectors divided by the compulsory bytes; missing if the sectors are too few
+    to hold these bytes."""
     quotient_of_bytes = per_compulsory(*metrics, scale=SECTOR_BYTES)
 
     def find(readings: Readings, p: Planned) -> Answer:
@@ -221,7 +221,7 @@ def stall_share(reason: str) -> Find:
 
 
 def wait_cycles(*reasons: str) -> Find:
-    """Cycles that all warps together stalled for these reasons, over all launches."""
+    """Cycles stalled for these reasons, summed over all warps and launches."""
 
     def find(readings: Readings, p: Planned) -> Answer:
         answers = [_waited(readings, p.case, step, reasons) for step in readings.steps(p.case)]
@@ -248,7 +248,7 @@ def wait_cycles_per(metric: str, *reasons: str, scale: float = 1) -> Find:
 
 
 def _waited(readings: Readings, case: str, step: int, reasons: Sequence[str]) -> Answer:
-    """The average number of warps that are stalled for this reason per instruction issued."""
+    """A launch's stall cycles: instructions issued × warps stalled for these reasons per issue."""
     issued = readings.at(case, step, "smsp__inst_issued")
     waiting = [readings.at(case, step, STALL.format(reason)) for reason in reasons]
     read = [each for each in (issued, *waiting) if isinstance(each, Reading)]

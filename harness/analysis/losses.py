@@ -30,9 +30,9 @@ every kernel: at bounds checks, and where one thread stores for all."""
 
 @dataclass(frozen=True)
 class Loss:
-    """`text`: as in "<variant>: <text>". `value`: that of the worst line, or of the case if lines
-    are not known. `place`: file:line, or empty. `share`: fraction of the cycles estimated for the
-    case.
+    """`text`: completes "<variant>: …". `value`: the quantity's value at the worst line or, without
+    counts by line, in the whole case. `place`: file:line, or empty. `share`: fraction of the cycles
+    estimated for the case.
     """
 
     quantity: str

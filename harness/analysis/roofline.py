@@ -144,8 +144,8 @@ def roofline(
 
 
 def counted_flops(readings: Readings, p: Planned) -> Answer:
-    """Flops of all types according to the counters; None if tensor cores were used, which ncu does
-    not count."""
+    """Flops of all types according to the counters; missing if tensor cores were used, whose flops
+    ncu does not count."""
     tensor = matrix_products(readings, p)
     if isinstance(tensor, Reading) and tensor.value:
         return Missing("not applicable: tensor cores worked, whose flops are not counted")
@@ -158,7 +158,7 @@ def counted_flops(readings: Readings, p: Planned) -> Answer:
 
 
 def level_bytes(readings: Readings, p: Planned, level: Level) -> tuple[Answer, str]:
-    """The bytes that crossed a level, and their provenance."""
+    """The bytes that crossed a level, and a phrase that says where they crossed it."""
     if level == "DRAM":
         return (
             readings.total(p.case, "dram__bytes_read", "dram__bytes_write"),
@@ -211,8 +211,7 @@ def _kernel(readings: Readings, p: Planned, short: str, above: Sequence[Roof]) -
 
 
 def _above(short: str, rate: Interval, spots: Sequence[Spot], above: Sequence[Roof]) -> list[str]:
-    """Find the roofs that even the low end of the rate's interval exceeds, beyond their own
-    intervals.
+    """Describe each roof whose interval is entirely below the rate's interval.
 
     If a level has two roofs, such as reading and copying, only the higher one applies. A problem's
     compulsory bytes are compared with the device's memory, from which a cold run loads them.

@@ -87,7 +87,7 @@ class Execution:
     """One verified launch of all of a case's steps.
 
     outputs: each output buffer as the kernels left it. faults: what went wrong during the launch
-    (an out-of-bounds access, a guard byte written, an input changed); empty if nothing went wrong.
+    (an out-of-bounds access, an overwritten guard byte, a changed input); empty without a fault.
     """
 
     outputs: Mapping[str, Array]

@@ -191,7 +191,7 @@ _COUNTS: dict[str, Callable[[emulator.Executed], int]] = {
     "wavefronts_ideal": attrgetter("shared_wavefronts_ideal"),
     "branches": attrgetter("branches"), "diverged": attrgetter("diverged_warps"),
 }  # fmt: skip
-"""SourceLine's fields that are sums over its instructions, whatever these are."""
+"""SourceLine's fields that are sums over all instructions of the line, whatever their opcodes."""
 
 
 def line_counts(

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from harness.backends.base import Batch, Right, Seen
 
 IDLE_NS = 50_000.0
-"""Slack for the host, which may itself be busy: how much later than after an empty stream it may
-notice that the device is idle. A longer wait after every launch means that another stream is
+"""The slack allowed for a busy host: how much later it may notice that the device is idle than it
+does after an empty stream. A longer wait after every launch means that another stream is
 working."""
 
 FEWEST = 3

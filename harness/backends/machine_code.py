@@ -1,7 +1,7 @@
 """Execute and count the machine code of a case's kernels on the CPU, in addition to their PTX.
 
 Machine code is what a GPU runs, so its counts match the GPU's. PTX serves the checks that need
-names and types. If both were executed, a counter that the machine code has is taken from there.
+names and types. If both were executed, a counter that both have is taken from the machine code.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def both(ptx: Execution, machine: Execution) -> Execution:
 
 
 def in_ptx_alone(ptx: Execution) -> Execution:
-    """Merge counts where the machine code was not executed.
+    """Mark the exact counts of a case as "ptx-level", because its machine code was not executed.
 
     ptxas may have merged accesses or replaced them, so no counter is known to be exact.
     """

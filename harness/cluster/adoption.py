@@ -51,7 +51,7 @@ def _attempt_of(folder: Path) -> str:
 
 
 def _journals(pool: WorkerPool, attempt: str) -> Iterator[list[Record]]:
-    """The complete lines of each journal, which a full or failed disk may have cut short."""
+    """Yield each journal's records, up to any damaged line that a full or failed disk left."""
     said = pool.ask(remote.everything, attempt, of=pool.one_per_host())
     for content in (each for contents in said.values() for each in contents):
         found = []

@@ -42,7 +42,8 @@ _SETTINGS = {
 kernels, and a Dask worker cannot spill it."""
 
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""Variables that Dask sets to 1, although large references are computed on all of its cores."""
+"""Variables that limit a library's threads. Dask sets them to 1, which would leave all but one of a
+worker's cores idle while a large reference is computed."""
 
 
 def check(where: str) -> None:

@@ -74,8 +74,8 @@ class _Running:
 
 
 _OF_ANY_CASE = 2**32
-"""A case's fixed cost at any size (placements, checks, flushes), in bytes that an H200 moves in
-that time."""
+"""A case's fixed cost at any size (placements, checks, flushes), expressed as the bytes that an
+H200 moves in the same time."""
 
 
 def _expected_work(item: WorkItem) -> int:
@@ -84,7 +84,7 @@ def _expected_work(item: WorkItem) -> int:
 
 
 class Sweep:
-    """All work items of a stage, of one kind, on the pool's members with one kind of card."""
+    """The work items of one stage and kind, run on the workers with one kind of card."""
 
     def __init__(
         self, pool: WorkerPool, kind: Device, runner: TaskRunner, items: Sequence[WorkItem],

@@ -164,7 +164,7 @@ class WorkerPool:
         what = "it gets no more work" if count >= MOST_FAILED_CONTROLS else "done anew elsewhere"
         console.print(f"CONTROL {count} failed on {member.name}: {why}; {what}", markup=False)
 
-    # Kinds of cards that have no work left that would disturb the timing of others
+    # Which kinds of card still have untimed work, which would disturb the timing on others
 
     def expect(self, kinds: Iterable[Device]) -> None:
         """Announce that the runs on these kinds of card are about to compile and verify."""

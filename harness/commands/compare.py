@@ -63,7 +63,7 @@ class CompareOptions:
     def write(self, judgement: Judgement, kernels: Path) -> Path:
         """Write the requested files and the page; return the page's path.
 
-        `kernels`: the folder of problems, whose files are in the repository.
+        `kernels`: the folder of problems, in which files that messages name are looked up.
         """
         makers: list[tuple[str, Path | None, Callable[[Judgement], str]]] = [
             ("--json", self.json, lambda j: json.dumps(files.as_data(j), indent=1) + "\n"),
@@ -109,7 +109,7 @@ def carry_out(
     """Compare, print and write; return the gate's exit code. If one run has both sides, `base is
     new` (the same object).
 
-    `kernels`: the folder of problems, whose files are in the repository.
+    `kernels`: the folder of problems, in which files that messages name are looked up.
     """
     judgement = judge(base, new, across_machines=across_machines, min_effect=min_effect)
     home = wanted.write(judgement, kernels)
@@ -181,7 +181,7 @@ def _tell(judgement: Judgement) -> None:
 
 
 def _annotate(judgement: Judgement, kernels: Path) -> None:
-    """Annotate each line that closes the gate, in a GitHub job."""
+    """In a GitHub job, annotate the source line of each reason why the gate closes."""
     for reason in words.reasons(judgement):
         title = f"{reason.kind.upper()} {words.and_more(reason.cases)}"
         pull_request.error(title, reason.text, kernels)

@@ -27,11 +27,11 @@ FloatArray = npt.NDArray[np.float64]
 
 PENALTY = 10.8
 """The improvement that an additional level must bring, in squared standard deviations: the value
-that a χ² with one degree of freedom exceeds once in a thousand or, with many runs, three times the
-logarithm of their number."""
+that a χ² with one degree of freedom exceeds once in a thousand. If three times the logarithm of the
+number of runs is larger, that is used instead."""
 
 NORMAL = 1.4826
-"""The standard deviation of a normal distribution, divided by the median of the absolute values."""
+"""A normal distribution's standard deviation, divided by its median absolute deviation."""
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def _executed(made: Compiled) -> tuple[object, ...]:
 
 
 def _same_data(base: Side, new: Side) -> bool | None:
-    """Return whether everything else that is loaded is the same; None if unknown."""
+    """Return whether everything loaded besides the code is the same; None if unknown."""
     was, now = (side.run.compiled[side.case] for side in (base, new))
     if all(made.loaded_sha256 for made in (*was, *now)):
         return [made.loaded_sha256 for made in was] == [made.loaded_sha256 for made in now]

@@ -34,8 +34,8 @@ kernels."""
 
 _TRIMMED = 0.2
 """The share of a case's placements that is trimmed at each end: Yuen's usual fifth. Of 400
-simulated pairs of runs with jumping clocks, 6 % report a change in equal kernels with a tenth, and
-4 % with a fifth."""
+simulated pairs of runs with jumping clocks, 6 % report a change in equal kernels if a tenth is
+trimmed, and 4 % if a fifth is."""
 
 TRIMMED_IN_ROUNDS = 0.1
 """The same share within one run that has both sides. A disturbance in a round affects both, so a

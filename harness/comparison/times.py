@@ -1,9 +1,9 @@
 """Determine how each case's time changed, with its interval and the verdict that it allows.
 
-In one run that has both sides, times are compared within rounds, like everything else. Two runs
-share no rounds, so their times are compared by Welch's t on the means over placements, each a
-process of its own. The run's effect on all cases together is subtracted, and the intervals allow
-for its effect on each case (`run_level`), unless there are too few variants to estimate these
+In one run that has both sides, times are compared within rounds, as all times in a run are. Two
+runs share no rounds, so their times are compared by Welch's t on the means over placements, each of
+which is a separate process. The run's effect on all cases together is subtracted, and the intervals
+allow for its effect on each case (`run_level`), unless there are too few variants to estimate these
 effects.
 
 All comparisons except those of identical machine code are one family (Holm), whatever their

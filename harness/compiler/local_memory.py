@@ -45,7 +45,7 @@ def places(cubin: Path) -> dict[str, str]:
 
     Inlined code is attributed to the line that calls it, as in the assembler's line table. Kernels
     without such instructions, or without lines, are left out, and so are all kernels of a file
-    in a format that cubins have not had so far.
+    whose format is not recognised.
     """
     try:
         with cubin.open("rb") as file:

@@ -19,8 +19,8 @@ Advance = Callable[[str], None]
 
 
 class _Inert(Console):
-    """A stream that escapes control sequences, so that only the console's own affect the
-    terminal."""
+    """A console that escapes the control sequences in printed text, so that only its own affect
+    the terminal."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None

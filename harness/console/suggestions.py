@@ -43,7 +43,7 @@ def install(package: str, extra: str = "") -> str:
 
 
 def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
-    """The nearest known names: those with the name as a prefix or suffix, then those spelt
+    """The nearest known names: those that begin with the given one, then those spelt
     similarly."""
     known = list(known)
     folded = {each.lower(): each for each in known}

@@ -70,16 +70,16 @@ def launch(
     thread if that is more) ends with a fault; a partly active warp counts as a whole one. With
     `engine="judge"`, the judge runs it from the start. `jobs`: the number of blocks that may run at
     the same time, where that does not affect results. `observe`: record every byte that is read and
-    written, which only the judge does. `written`: for uninitialised arguments, by position: whether
-    each byte has been written. Using an uninitialised byte is then a fault; the arrays are updated,
-    so they can be passed to the next launch. `schedule`: the order of warps, by number, which only
-    the judge uses; by default the usual one, 0. For a small launch of a kernel with flags, tickets
-    or locks, the judge also tries several other orders to find faults. `cluster`: dimensions of a
-    thread block cluster in blocks, if the kernel is not compiled for one. `buffers`: arrays that
-    pointers in memory point to, each at its `buffer_address`. `written_buffers`: like `written`,
-    for arrays among `buffers`, by their number. `waits`: record the threads' waits at mbarriers,
-    which needs the judge, with checks. Raises UnknownInstruction and LaunchError before anything
-    has run.
+    written, which only the judge does. `written`: for each uninitialised argument, by position, an
+    array that tells whether each of its bytes has been written. Using an uninitialised byte is then
+    a fault; the arrays are updated, so they can be passed to the next launch. `schedule`: the order
+    of warps, by number, which only the judge uses; by default the usual one, 0. For a small launch
+    of a kernel with flags, tickets or locks, the judge also tries several other orders to find
+    faults. `cluster`: dimensions of a thread block cluster in blocks, if the kernel is not compiled
+    for one. `buffers`: arrays that pointers in memory point to, each at its `buffer_address`.
+    `written_buffers`: like `written`, for arrays among `buffers`, by their number. `waits`: record
+    the threads' waits at mbarriers, which requires the judge and `checks`. Raises
+    UnknownInstruction and LaunchError before anything has run.
     """
     arguments.check_module(module, kernel)
     arguments.one_of("engine", engine, ("auto", "judge"))

@@ -31,8 +31,8 @@ class Appended:
     `is_whole`: a function that tells whether a last line without its newline is complete; an
     incomplete line is cut off. Raises JournalError if another process is writing, and for any disk
     error. After an error no more lines are accepted, so a torn line never ends up in the middle. If
-    another process writes anyway, as the code of a measured function could, the next line or the
-    end detects this.
+    another process writes anyway, as the code of a measured function could, this is detected when
+    the next line is appended or the file is closed.
     """
 
     def __init__(self, path: Path, is_whole: IsWhole) -> None:

@@ -29,7 +29,7 @@ from harness.judge.submissions import (
 )  # fmt: skip
 
 SECONDS = 60.0
-"""The seconds per kernel after which `check` stops waiting for an answer; only timing takes
+"""The seconds per kernel after which `check` stops waiting for an answer. Only timing takes
 minutes."""
 TIMED_SECONDS = 3600.0
 

@@ -117,7 +117,7 @@ class Judge:
                 cause, ended = "deadline" if lost.late else "crash", str(lost)
             if ended:
                 found = _so_far(cause, ended, submission, folder, out)
-                if not self._is_sandboxed:  # else the slot does it, since a link may lead anywhere
+                if not self._is_sandboxed:  # else the slot does it: a link may lead anywhere
                     shutil.rmtree(out, ignore_errors=True)
                 return Judged(found)
         if answer.refused:

@@ -3,7 +3,7 @@
 A function in an importable module is imported by name, and a function in another file by the file's
 path. The text of any other function (in a notebook, in __main__, or a lambda) is written into
 problem.py, with the modules and plain values that it uses. Values that cannot be written out are
-rejected by name.
+rejected, and the message names them.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def _title(function: Any, config: Any) -> str:
 
 
 def _chosen(function: Any, config: int | None) -> Any:
-    """The chosen configuration. Raises UsageError if none is, or if the function cannot be
+    """The chosen configuration. Raises UsageError if none is chosen, or if the function cannot be
     judged."""
     name, count = function.fn.__name__, len(function.configs)
     if config is None and count > 1:
@@ -156,8 +156,8 @@ _NOT_JUDGED = {
     "launch_cooperative_grid": "is launched cooperatively",
     "tensordesc_meta": "takes tensor descriptors",
 }
-"""Field of Triton's metadata → what it means for a kernel, unless its value is 0, or 1 block per
-cluster."""
+"""Field of Triton's metadata → the feature that the kernel uses, unless the field is 0 or means 1
+block per cluster."""
 
 
 def _signature(

@@ -20,7 +20,8 @@ _CLOSE = 0.99
 """A clock or a power limit below this fraction of its maximum is regarded as reduced."""
 
 _MOVES = 0.97
-"""A run's clock has moved if its lowest value is below this fraction of its highest."""
+"""A run's clock is considered to have changed if its lowest value is below this fraction of its
+highest."""
 
 _KERNEL = Path("/proc/version")
 

@@ -66,8 +66,9 @@ def describe() -> dict[str, Any]:
 
 
 def sources(bench: model.Bench, problems: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Hash every file of the problems' folders, common/ and their includes: `sources` maps it to
-    the SHA-256 of its source, and `code` to that of its code without comments."""
+    """Hash every file of the problems' folders, common/ and their includes: in the result,
+    `sources` maps each file to the SHA-256 of its text, and `code` to the SHA-256 of its code
+    without comments."""
     files: dict[str, str] = {}
     code: dict[str, str] = {}
     folders = [bench.kernels / "common", *(bench.kernels / name for name in problems)]

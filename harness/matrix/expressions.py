@@ -97,8 +97,8 @@ def is_cut(text: str, brackets: str = "()") -> bool:
 
 @dataclass(frozen=True)
 class _Parsed:
-    """Parse a text that uses only the syntax listed above. Raises ExpressionError for anything
-    else."""
+    """A text that uses only the syntax listed above. Creating one raises ExpressionError for
+    anything else."""
 
     text: str
 

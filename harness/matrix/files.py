@@ -45,7 +45,7 @@ def include(value: Any) -> str:
 
 
 def found(kernels: Path) -> list[str]:
-    """The names of the problems in a folder: its subfolders that hold a bench.yaml."""
+    """The names of the problems in a folder, which are its subfolders with a bench.yaml."""
     return sorted(path.parent.name for path in kernels.glob(f"*/{OWN_MATRIX}"))
 
 

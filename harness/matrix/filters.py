@@ -21,7 +21,7 @@ from harness.problem import Work, loading
 
 QUICK_BYTES = 128 * 2**20
 """The most compulsory traffic, in bytes, at the size that a quick run times: more than any L2
-cache holds, and less than a tenth of a millisecond of memory traffic."""
+cache holds, and a fraction of a millisecond of memory traffic."""
 QUICK_FLOPS = 2**31
 """The most arithmetic at that size: the host computes the reference in float64, and a naive kernel
 takes a hundred times as long as the best one."""

@@ -14,7 +14,7 @@ from harness.budgets import Budget
 from harness.cases import COMPILED, LIBRARY, Kind
 from harness.console.suggestions import did_you_mean
 from harness.files.strict_yaml import Key, YamlLocation
-from harness.matrix import lineage, written
+from harness.matrix import check_builds_on, written
 from harness.matrix.files import PTX
 from harness.matrix.values import KernelName
 from harness.matrix.variants import MergedStep, Needs, Problem, Sizes, Variant
@@ -53,7 +53,7 @@ class _Merger:
             for each, it in body.libraries.items()
         }
         self._check_names(variants, libraries)
-        lineage.check(variants, self.top)
+        check_builds_on.check(variants, self.top)
         self._check_let([*variants.values(), *libraries.values()])
         self._check_taken()
         return Problem(
@@ -153,7 +153,8 @@ class _Merger:
     def _steps(
         self, own: written.Variant, place: YamlLocation, places: dict[tuple[Key, ...], YamlLocation]
     ) -> tuple[MergedStep, ...]:
-        """The steps: a list names them all; a mapping, or no value, keeps the default ones."""
+        """The steps: a list names all of them; a mapping, or no value at all, keeps the default
+        steps."""
         defaults = self.defaults.steps
         at = place.at("steps")
         if isinstance(own.steps, list):

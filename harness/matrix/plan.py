@@ -32,7 +32,7 @@ _NEEDS_A_GPU = {
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a run: its problems, its cases, and how each is first verified.
+    """The plan of a run: its problems, its cases, and the tests that verify the cases first.
 
     `cases`: at the bench sizes, including libraries. `tests`: at the test sizes, for the cases'
     launch shapes. `works`: by group. A problem with a faulty problem.py has only refused cases.

@@ -26,7 +26,8 @@ _CHOICES = {"swizzle": tuple(SWIZZLES), "fill": FILLS, "l2": L2_PROMOTIONS}
 KEYS = ("tensor_map", *_LISTS, *_CHOICES)
 
 Whole = Callable[[Expression, str, int], int]
-"""The value of an expression in a list, given the list's key and the position in the list."""
+"""A function that evaluates an expression of a list, given the list's key and the position in the
+list."""
 
 
 @dataclass(frozen=True)

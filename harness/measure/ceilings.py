@@ -27,7 +27,8 @@ from harness.statistics.mixes import MIXES
 SOURCE = Path(__file__).with_suffix(".cu")
 MIXED = Path(__file__).with_name("ceiling_mixes.cu")
 WGMMA = Path(__file__).with_name("ceiling_wgmma.cu")
-"""The kernels that are compiled for sm_90a, which only compute capability 9.0 runs."""
+"""The source of the kernels that are compiled for sm_90a, whose code only compute capability 9.0
+runs."""
 
 ROUNDS, BATCH = 11, 5
 L2_MULTIPLE = 16
@@ -259,8 +260,8 @@ def measure_ceilings(backend: TimingBackend, rng: np.random.Generator) -> Iterat
 
 
 PROBED = tuple(mix.ceiling for mix in MIXES)
-"""The ceilings that are measured again in every placement, because memory ceilings depend on where
-the buffers lie."""
+"""The ceilings that are measured again in every placement, because memory ceilings depend on the
+buffers' addresses."""
 
 
 def probe(backend: TimingBackend, ids: Sequence[str], placement: int) -> Iterator[Round]:
@@ -330,7 +331,7 @@ def _fits(device: Device, case: Case, built: Built) -> bool:
 
 
 def _best(name: str, found: Sequence[tuple[tuple[Case, float], list[Round]]]) -> Ceiling:
-    """The best launch shape's figure, with the interval of its median over rounds."""
+    """The rate (or time) of the best launch shape, with the interval of its median over rounds."""
     shapes: list[tuple[Interval, Case, float, list[float]]] = []
     for (case, amount), rounds in found:
         times: dict[Key, float] = {(r.placement, r.round): batch_time(r.samples_ns) for r in rounds}

@@ -66,7 +66,7 @@ def steps(case: Case) -> list[tuple[Step, str]]:
 
 
 def unfinished(cases: Iterable[Case], seen: Iterable[Record], names: Sequence[str]) -> list[Case]:
-    """The cases with missing figures that another try could get, for a resumed run."""
+    """The cases that lack figures that another try in a resumed run could get."""
     settled: dict[Step, set[str]] = defaultdict(set)
     for record in seen:
         known = isinstance(record, Counted) and record.provenance == "ncu"

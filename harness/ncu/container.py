@@ -82,7 +82,8 @@ def _walk(content: bytes) -> Container:
 
 
 def _version(session: bytes) -> str:
-    """ "2025.3.1.0" from the session's list of providers and versions, or an empty string."""
+    """Find ncu's version, such as 2025.3.1.0, in the session's list of providers and versions;
+    empty if it is not there."""
     for number, value in _fields(session):
         if number == _VERSIONS and isinstance(value, bytes):
             pair = dict(_fields(value))
@@ -95,7 +96,8 @@ def _version(session: bytes) -> str:
 
 
 def _size(content: bytes, at: int) -> tuple[int, int]:
-    """The four-byte little-endian length before every message."""
+    """Read the four-byte little-endian length that precedes every message; return it with the
+    position after it."""
     return int.from_bytes(_slice(content, at, 4), "little"), at + 4
 
 

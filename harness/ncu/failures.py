@@ -111,7 +111,7 @@ def ended_in(reason: str, case: str) -> bool:
 
 
 def no_report(ending: Ending) -> Failure:
-    """Describe an ncu that ended successfully but wrote nothing."""
+    """Describe the failure of an ncu process that ended successfully but wrote nothing."""
     said = _errors(ending.said) or ending.said[-_SHOWN:].strip() or "it printed nothing"
     return Failure("no report", f"ncu wrote no report: {said}")
 

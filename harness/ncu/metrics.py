@@ -20,8 +20,8 @@ from harness.ncu.derived import FORMULAS
 
 PATH = Path(__file__).with_name("metrics.yaml")
 ALWAYS = ("gpu__time_duration",)
-"""The metrics that are collected with every set, so that ncu's duration is known as well as event
-times."""
+"""The metrics that are collected with every set, so that ncu's duration is recorded as well as the
+times between events."""
 
 
 class _Strict(BaseModel):

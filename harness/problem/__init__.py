@@ -26,7 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 MOST_WORK = 2**63
-"""More bytes or flops than the journal can record."""
+"""A number of bytes or flops that is not below this cannot be recorded in the journal."""
 
 ARITHMETIC = ("", "tf32")
 """The kinds of arithmetic that a problem may state."""
@@ -148,9 +148,9 @@ class Problem(ABC):
     values."""
 
     changed_together: Mapping[str, int] = {}
-    """Input → how many consecutive numbers belong together, such as the 4 of a box; 0 if the input
-    must not be changed. In all other inputs, any number may replace any other. This is how the
-    inputs of timed launches are made to differ (harness/worker/states.py)."""
+    """Input → how many consecutive numbers belong together, such as the 4 coordinates of a box; 0
+    if the input must not be changed. In all other inputs, any number may replace any other. This is
+    how the inputs of timed launches are made to differ (harness/worker/states.py)."""
 
     @abstractmethod
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:

@@ -198,7 +198,7 @@ class Checked(Problem):
     def _each(
         self, what: str, found: Any, sizes: Mapping[str, int], dtype: str, role: Role
     ) -> Sequence[str]:
-        """The buffers of a role. Raises ProblemError if one was not passed."""
+        """The names of the buffers of a role. Raises ProblemError if `found` lacks one of them."""
         if not isinstance(found, Mapping):
             given = f"it gives a {type(found).__name__}; it needs a dict"
             raise self._wrong(what, given, (sizes, dtype))

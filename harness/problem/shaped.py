@@ -43,15 +43,15 @@ TOLERANCES: Mapping[str, tuple[float, float]] = {
     "float8_e4m3": (0.125, 1e-2),
     "float8_e5m2": (0.25, 1e-2),
 }
-"""Default relative and absolute tolerances: those of torch.testing.assert_close or, for types that
-it does not cover, one unit in the last place."""
+"""The default relative and absolute tolerance of each type: that of torch.testing.assert_close or,
+for types that it does not cover, one unit in the last place."""
 
 WHOLE = 4
 """The second draw of a float array without limits consists of integers up to this magnitude. Their
 sums are exact, so a single lost element shows."""
 
 _LOW, _HIGH = -100, 100
-"""The range of integers without limits; unsigned ones begin at 0."""
+"""The range of the random integers in an array without limits; if unsigned, they begin at 0."""
 
 _WIDE_ENOUGH = 2
 """If an input's range is at least this wide, its second draw consists of integers."""
@@ -100,7 +100,8 @@ class ShapedProblem(Problem):
     relative_and_absolute: tuple[float, float] | None = None
     """The tolerance of float outputs: relative · |expected| + absolute; None for TOLERANCES."""
     draw: Callable[..., Mapping[str, Values]] | None = None
-    """Replaces the random numbers: draw(sizes, dtype, rng, draw) → input → its values."""
+    """A function that replaces the random numbers: draw(sizes, dtype, rng, draw) returns each
+    input's values by its name."""
     flops: Callable[..., int] | None = None
     """The arithmetic of the definition, a function of the sizes."""
 

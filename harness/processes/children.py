@@ -115,8 +115,8 @@ class Group(ABC):
         """Wait until the process has ended, and return its exit code."""
 
     def ends_within(self, seconds: float | None) -> bool:
-        """Return whether the process ends in time. Its exit is not collected, so its process id
-        stays reserved."""
+        """Return whether the process ends in time. Its exit status is not collected, so its process
+        id stays reserved."""
         try:
             handle = os.pidfd_open(self.pid)
         except ProcessLookupError:  # collected by another process, because its parent is gone

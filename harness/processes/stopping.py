@@ -26,7 +26,8 @@ class Stopped(BaseException):
 
 
 TOLD = (Stopped, KeyboardInterrupt)
-"""The exceptions to catch: without the harness's own command line, Python handles Ctrl-C."""
+"""The exceptions to catch for a stop request. Without the harness's own command line, Python turns
+Ctrl-C into KeyboardInterrupt."""
 
 
 def code_of(told: BaseException) -> int:

@@ -38,8 +38,8 @@ DESCRIBE_S = 120
 """Deadline in seconds for describing a device."""
 
 MOST_SERVERS = 4
-"""The kinds of process that workers are forked from: for a run without a GPU, for kernels on a GPU,
-for everything else on a GPU, and for cases that use torch.compile."""
+"""The maximum number of servers that are kept, as many as there are kinds: for a run without a GPU,
+for kernels on a GPU, for everything else on a GPU, and for cases that use torch.compile."""
 
 _POLL_S = 0.05
 
@@ -232,7 +232,7 @@ class _Worker:
                     return
 
     def _take(self, line: str, deadline_s: float, record: Callable[[Record], None]) -> bool:
-        """Return whether the line belongs to the protocol, or is at least harmless."""
+        """Handle a line; return whether it belongs to the protocol, or is at least harmless."""
         word, _, rest = line.partition(" ")
         try:
             if word == "record":

@@ -49,7 +49,7 @@ def _does(ladder: Ladder, variant: str) -> bool:
 def which_when(ladders: Sequence[Ladder]) -> str:
     """`n ≤ 2²⁰: v3a; n ≥ 2²⁸: v1a`; empty if one variant is best at all measured sizes.
 
-    The text says nothing about sizes between the two, because none was measured.
+    The text says nothing about the sizes in between, because none was measured.
     """
     found = choices(ladders)
     if len(found) < 2:

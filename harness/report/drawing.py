@@ -21,7 +21,7 @@ _given: list[Maker] = []
 
 
 def pages(maker: Maker, links: Mapping[str, Links]) -> list[ProblemPage]:
-    """Yield each problem's page, with the links that it needs."""
+    """Draw each problem's page. `links`: problem → the links on its page."""
     cores = min(len(os.sched_getaffinity(0)), len(links))
     if len(links) < FEW or cores < 2 or not _is_alone():
         return [maker.page(problem, own) for problem, own in links.items()]

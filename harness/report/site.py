@@ -85,8 +85,8 @@ def _slugs(run: Run) -> dict[str, str]:
 
 
 class _Compiled(FileSystemBytecodeCache):
-    """Templates compiled by an earlier command. Templates that cannot be stored are compiled
-    again."""
+    """The cache of templates that an earlier command compiled. A template that cannot be stored is
+    compiled again by each command."""
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         with suppress(OSError):
@@ -150,7 +150,7 @@ def _policy(inline: Collection[str] | None) -> str:
     """The Content-Security-Policy: only scripts from this folder, or those in this file by their
     hash.
 
-    Figures and the chart library set styles of elements; text from a run cannot.
+    Inline styles are allowed, because figures and the chart library set them.
     """
     if inline is None:
         scripts = "'self' file:"

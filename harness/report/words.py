@@ -74,8 +74,8 @@ COUNTERS = {
 
 
 def meaning(metric: str) -> Meaning:
-    """The meaning of a counter; for an unknown counter, its own name and a statement that it is
-    unknown."""
+    """The meaning of a counter; for any other counter of ncu's, its name and a reference to ncu's
+    documentation."""
     found = _catalogued().get(base(metric))
     if found:
         return found

@@ -42,7 +42,8 @@ class Compilation:
     ready: set[str] = field(default_factory=set)
     refused: dict[Shape, str] = field(default_factory=dict)
     stopped: set[Shape] = field(default_factory=set)
-    """The rejected shapes whose sources are not to blame."""
+    """The shapes that were rejected because the compiler was stopped, not because of an error in
+    their sources."""
 
 
 def compile_all(
@@ -51,8 +52,8 @@ def compile_all(
     """Compile everything that the cases need, in parallel; one failure does not affect other
     cases.
 
-    `lists`: also disassemble the machine code for the emulator. Done here, one call of the
-    disassembler serves many kernels; done later, each variant needs a call of its own.
+    `lists`: also disassemble the machine code for the emulator. At this point one call of the
+    disassembler serves many kernels; later, each variant would need a call of its own.
     """
     cases = list(cases)
     units = _units(cases, "kernel", compiler.unit, kernels, arch)
@@ -75,7 +76,7 @@ def compile_all(
         if lists:
             made = (each for each in results.values() if isinstance(each, Built))
             machine_code.list_together(machine_code.unlisted(made))
-        if compiling:  # every worker needs it, and reports its errors
+        if compiling:  # every worker needs the engine, and would report its errors
             compiling.result()
             advance("the emulator's engine, once for this machine")
     found = Compilation()
@@ -100,7 +101,7 @@ def to_compile(cases: Iterable[Case], kernels: Path, arch: str) -> int:
     """The number of units that have never been compiled here, as far as can be determined in
     advance.
 
-    The engine counts as the number of units that take as long to compile.
+    The engine counts as `ENGINE_UNITS` units, which together take as long to compile.
     """
     cases = list(cases)
     found = ENGINE_UNITS if cases and engine.is_to_compile() else 0

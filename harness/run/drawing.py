@@ -31,7 +31,7 @@ CORES = 4
 the GPU."""
 
 SHARE = 8
-"""Waiting inputs may use one part in this many of the machine's free memory; generating them may
+"""Inputs that wait to be measured may use 1/SHARE of the machine's free memory; generating them may
 use as much again."""
 
 
@@ -39,8 +39,8 @@ use as much again."""
 class Group:
     """The inputs and references of a group.
 
-    `nbytes`: the size of both sets of inputs with their references and bounds, and of the other
-    state of one set.
+    `nbytes`: the size of both sets of inputs with their references and bounds, plus that of the
+    other state of one set (see worker/states.py).
     """
 
     case: Case
@@ -63,8 +63,8 @@ def groups(cases: Iterable[Case], problems: Mapping[str, Problem]) -> list[Group
 class Drawing:
     """A context manager that generates inputs and references until it exits.
 
-    `job`: makes the job for a group's case, in a folder. `several`: how many processes work at the
-    same time.
+    `job`: a function of a group's case and a folder; it returns the worker job that generates the
+    group's data in that folder. `several`: how many such workers run at the same time.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Drawing:
 
     @property
     def bytes_of_one(self) -> int:
-        """The bytes of the machine's memory that one worker may use."""
+        """The number of bytes of the machine's memory that one worker may use."""
         return self._most // self._several
 
     def __enter__(self) -> Drawing:
@@ -136,8 +136,8 @@ class Drawing:
 
     @contextmanager
     def of(self, name: str) -> Iterator[Drawn | None]:
-        """Yield a group's data until the group is measured; None if the data was too large or could
-        not be generated.
+        """Provide a group's data for a `with` block that measures the group; None if the data was
+        too large or could not be generated.
 
         If the work on a group has not started, the caller does not wait for it.
         """

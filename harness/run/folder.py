@@ -37,7 +37,7 @@ class Folder:
     """One run's folder, checked before anything runs and closed with the run's outcome.
 
     `path`: None for a new one in reports/. `choice`: the command line's choice of cases. A folder
-    with results keeps its original cases; `chosen` are those to work on now, None for all.
+    with results keeps its original cases; `chosen` are the cases to work on now; None means all.
     `only_profiling`: whether to profile a run that has ended, without measuring again. `beside`:
     the commit whose kernels are compared with the current ones. `cluster`: the workers, if any.
     Raises UsageError if the folder holds another run, or cannot be written.

@@ -31,21 +31,22 @@ EMULATED_COMPILE_S, EMULATED_S, EMULATED_REPORT_S = 0.6, 1.55, 0.15
 """The corresponding seconds for a run without a GPU, on the machine of `PACE_S`: 389 units, the
 engine and 219 variants took 5 min 18 s to 5 min 52 s on its two cores."""
 PACE_S, _PACE_TIMES = 0.0061, 3
-"""The seconds that `_some_work` took on the reference machine, and how often it is timed; the
-median counts."""
+"""The seconds that `_some_work` took on the reference machine, and the number of times that it is
+timed (the median is used)."""
 PROCESS_S, CASE_S, ELEMENT_S = 0.68, 0.096, 11e-9
-"""The seconds of a placement in a process of its own, per case, and per element of the inputs and
-outputs, which each process generates and verifies unless they were prepared ahead. Fitted to 117
-groups of 15 problems on twelve H100s: the fit matches the total, and the durations of 21 of 28 runs
-were within a quarter of the forecast."""
+"""The duration of a placement in a process of its own, in seconds: a fixed part, a part per case,
+and a part per element of the inputs and outputs, which each process generates and verifies unless
+they were prepared ahead. Fitted to 117 groups of 15 problems on twelve H100s: the fit matches the
+total, and the durations of 21 of 28 runs were within a quarter of the forecast."""
 SHARED_S, SHARED_CASE_S = 0.25, 0.026
-"""The corresponding seconds for a placement in an existing process, which has already generated
-them."""
+"""The corresponding seconds for a placement in an existing process, which has already generated the
+inputs and outputs."""
 
 ROUGH = 0.25
 """A forecast is rough if more than this share of it comes from the rates alone."""
 TRUST = 0.2
-"""The weight of a stage's forecast relative to its finished steps, as a share of the stage."""
+"""The weight of the forecast in a stage's pace: it counts as if this share of the stage had taken
+exactly as long as forecast."""
 UPDATE_S = 30.0
 """Seconds between two messages about the remaining time."""
 
@@ -118,8 +119,8 @@ def save(machine: str, durations: Durations) -> None:
 class Forecast:
     """The forecast of one run.
 
-    `cores`: the cores shared by the steps of a stage that runs several at a time. `durations`:
-    those known before the run, to which the run adds its own.
+    `cores`: the cores shared by the steps of a stage that runs several at a time. `durations`: the
+    durations known before the run, to which the run adds its own.
     """
 
     def __init__(
@@ -218,8 +219,8 @@ class Forecast:
 
 
 def pace(clock: Callable[[], float] = monotonic) -> float:
-    """Measure the current slowdown of this machine relative to the reference, including all other
-    load."""
+    """Measure how much slower this machine currently is than the reference machine, including the
+    effect of all other load."""
     took = []
     for _ in range(_PACE_TIMES):
         began = clock()
@@ -253,9 +254,10 @@ def steps(
     is timed.
 
     `counted`: how many cases are profiled. `ahead`: groups that are prepared before any is
-    measured. `pace`: this machine's, for a run without a GPU. `elements`: a function that counts
-    the elements of a case's inputs and outputs. `measure_s`: the seconds after which a group gets
-    no placements beyond its first look.
+    measured. `pace`: this machine's slowdown (see the function `pace`), for a run without a GPU.
+    `elements`: a function that counts the elements of a case's inputs and outputs. `measure_s`: the
+    seconds after which a group gets no more placements than its first look needs (see
+    measurement.py).
     """
     compile_s, verify_s, report_s = (
         (COMPILE_S, VERIFY_S, REPORT_S)

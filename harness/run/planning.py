@@ -20,7 +20,7 @@ SMALL = 2**30
 """The largest inputs, in bytes, of a group that is prepared ahead."""
 
 SHARE = 8
-"""Groups that are prepared ahead take at most one part in this many of the free memory."""
+"""Groups that are prepared ahead use at most 1/SHARE of the free memory."""
 
 UNCOUNTED = "verified at the test sizes, but not counted:"
 """The beginning of the reason for skipping a case that is right as far as a machine without a GPU

@@ -42,12 +42,12 @@ class Runner:
     `patterns`: the cases of the folder, as --only patterns. `chosen`: the ids of the cases to work
     on; None for all. Results whose inputs have changed since are redone, and `renewed` lists the
     changes. `executor`: runs the work items; by default on this machine's cores and GPU. `driver`:
-    the timing GPU's driver, if the GPU is in another machine. `wanted`: profile with ncu as well,
-    if the backend is a GPU. Afterwards `unprofiled` has the reasons why profiling failed, `unread`
-    the reason why the emulator counted instead, and `without_ceilings` the reason why the machine's
-    limits were not measured. `matrix`: the matrix with all sizes, including those not chosen.
-    `with_ceilings`: measure the machine's limits before anything is timed. `earlier`: for an
-    emulated run, the results of earlier runs to reuse.
+    the timing GPU's driver, if the GPU is in another machine. `wanted`: the options for profiling
+    with ncu as well, if the backend is a GPU. Afterwards `unprofiled` has the reasons why profiling
+    failed, `unread` the reason why the emulator counted instead, and `without_ceilings` the reason
+    why the machine's limits were not measured. `matrix`: the matrix with all sizes, including those
+    not chosen. `with_ceilings`: measure the machine's limits before anything is timed. `earlier`:
+    for an emulated run, the results of earlier runs to reuse.
     """
 
     def __init__(

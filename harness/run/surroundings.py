@@ -52,7 +52,8 @@ class Surroundings(Protocol):
         again: bool = False,
         limits: Sequence[str] = (),
     ) -> None:
-        """Give the case its outcome. `again`, `limits`: when a resumed run repeats the case."""
+        """Give the case its outcome. `again` and `limits` determine when a resumed run repeats the
+        case."""
         ...
 
     def timings(self, cases: Sequence[Case]) -> Timings:

@@ -81,7 +81,7 @@ class WorkItem:
     needed_bytes: int = 0
     """The disk space that a measurement's inputs take while it lasts, in bytes."""
     works: Mapping[str, Work] = field(default_factory=dict)
-    """Group → its work model, for cases that are counted."""
+    """Group → its work model, needed for cases that are counted."""
 
 
 class TaskRunner:
@@ -212,8 +212,8 @@ class TaskRunner:
         self, case: Case, status: str, reason: str = "", again: bool = False,
         limits: Sequence[str] = (), stage: str = "",
     ) -> None:  # fmt: skip
-        """Give the case its outcome. `again`, `limits`: when a resumed run repeats the case.
-        `stage`: the stage in which it ended. See Outcome."""
+        """Give the case its outcome. `again` and `limits` determine when a resumed run repeats the
+        case. `stage`: the stage in which it ended. See Outcome."""
         values = {name: float(getattr(self.setting.limits, name)) for name in limits}
         self.keep(Outcome(case.id, status, reason, again, values, stage))  # type: ignore[arg-type]
 

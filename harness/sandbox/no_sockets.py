@@ -34,7 +34,8 @@ _MACHINES = {
     "aarch64": _Machine(0xC00000B7, 198, 199, 425),
 }
 _X32 = 0x40000000
-"""The flag in the numbers of x32 system calls on x86-64; no other system has such numbers."""
+"""The bit that marks the numbers of x32 system calls on x86-64; no other system's numbers have
+it."""
 
 _FAMILIES = (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
 _PAIRS = (socket.SOCK_STREAM, socket.SOCK_SEQPACKET)

@@ -56,10 +56,10 @@ class Limits:
     max_blocks_per_sm: int  # [guide], [occupancy]
     shared_bytes_per_sm: int  # [guide], [tuning]
     max_shared_bytes_per_block: int  # [guide]; more than the default needs an opt-in by attribute
-    reserved_shared_bytes_per_block: int  # [tuning]; the system's own, on top of the request
+    reserved_shared_bytes_per_block: int  # [tuning]; the system adds this to the request
     shared_allocation_bytes: int  # [occupancy]; a block's shared memory is a multiple of this
 
-    default_shared_bytes_per_block: int = 48 * KIB  # [guide]; static shared memory ends here too
+    default_shared_bytes_per_block: int = 48 * KIB  # [guide]; limits static shared memory, too
     registers_per_sm: int = 64 * KIB  # [guide]
     registers_per_block: int = 64 * KIB  # [guide]
     max_registers_per_thread: int = 255  # [guide]

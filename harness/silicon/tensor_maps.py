@@ -29,7 +29,7 @@ _MOST_BYTES = 232_448
 """The most bytes in a box, with each size divided by its step and rounded down. The driver (580, on
 an H100) accepts 196,608 and rejects 262,144; the limit used here lies between them, and is the most
 shared memory that a block can have."""
-_CORNERS = {3: 15, 4: 7, 5: 4}  # the bits of a corner's number, without its sign, by rank
+_CORNERS = {3: 15, 4: 7, 5: 4}  # rank → the bits of a corner's coordinate, without the sign
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class TensorLayout:
 
     @property
     def extent(self) -> int:
-        """The number of bytes from the tensor's first to its last."""
+        """The number of bytes that the tensor spans in memory, gaps included."""
         far = zip(self.shape[1:], self.byte_strides, strict=True)
         return self.shape[0] * self.element_bytes + sum((n - 1) * stride for n, stride in far)
 

@@ -52,7 +52,7 @@ class Interval:
     high: float
 
     def inverse(self) -> Interval:
-        """B over A, given A over B."""
+        """The interval of the reciprocal: of B / A, given that of A / B."""
         return Interval(1 / self.value, 1 / self.high, 1 / self.low)
 
 
@@ -187,7 +187,7 @@ def difference(one: Estimate, other: Estimate) -> Estimate:
 
 
 def tick_of(samples: Sequence[float]) -> float:
-    """The clock's step, in ns: the largest number of which every sample is a multiple.
+    """The clock's step, in ns: the largest number that divides every sample.
 
     0 if there are too few different samples to determine it.
     """

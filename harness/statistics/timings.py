@@ -33,7 +33,7 @@ from harness.statistics.net_times import Group, NetTimes, group_of, once
 
 @dataclass(frozen=True)
 class Comparison:
-    """One case against another at the same sizes, round by round."""
+    """The comparison of one case with another at the same sizes, round by round."""
 
     ratio: Interval | None
     """The speed-up, with its interval."""
@@ -152,8 +152,9 @@ class Timings(NetTimes):
     def family(self, group: Group, cache: str = "cold") -> list[tuple[str, str]]:
         """Every comparison that the pages make in a group: (case, against).
 
-        Each case with the baseline; each variant, as shown, with the one that it builds on, with
-        the fastest, and with its own slowest shape.
+        Each case is compared with the baseline. Each variant, at the launch shape at which it is
+        shown, is compared with the one that it builds on, with the fastest, and with its own
+        slowest shape.
         """
         cases = [p for p in self.groups[group] if self._outcomes[p.case].status == "ok"]
         pairs: dict[tuple[str, str], None] = {}
@@ -200,8 +201,8 @@ class Timings(NetTimes):
 
     @once
     def repeats(self, group: Group, cache: str) -> list[Estimate]:
-        """The baseline's second batches over its first, at each launch shape; the true ratio is
-        1."""
+        """The speed-up of the baseline's second batches over its first ones, at each launch shape;
+        the true speed-up is 1."""
         found = (
             speedup(
                 self.times(p.case, cache),

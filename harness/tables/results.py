@@ -65,8 +65,8 @@ def _timing(run: RunRecords, p: Planned, cache: str) -> dict[str, Any]:
     # For data in cache, the memory's ceiling does not apply.
     read = run.ceilings.get("read_bandwidth") if cache == "cold" else None
     rate = roofs.arithmetic_limit(run, p)
-    # No kernel moves more bytes per second than reading alone; other roofs are the best found. The
-    # last bytes written may still be in the L2 cache when a kernel ends.
+    # No kernel moves more bytes per second than reading alone; other roofs are only the best rates
+    # found. The last bytes written may still be in the L2 cache when a kernel ends.
     moved = p.bytes - min(p.written_bytes or 0, roofs.l2_bytes(run.info))
     above = any(
         work / interval.high > limit.high / 1e9

@@ -114,8 +114,8 @@ def arithmetic_rate(run: RunRecords, p: Planned) -> tuple[str, Ceiling] | None:
 def arithmetic_limit(run: RunRecords, p: Planned) -> Ceiling | None:
     """Return the arithmetic rate that no kernel of the case can exceed; None if it is not known.
 
-    The type of a case is that of its result. A problem without a roof may multiply narrower
-    factors, which the tensor cores do faster.
+    A case's type is the type of its result. A problem without a roof may multiply factors of a
+    narrower type, for which tensor cores are faster.
     """
     if run.arithmetic(p) in _HALVES and without(run, p.problem):
         return None

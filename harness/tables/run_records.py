@@ -192,7 +192,7 @@ class RunRecords:
 
     @cached_property
     def _heaviest(self) -> dict[str, int]:
-        """Case → the step with the longest duration or the most instructions."""
+        """Case → the step with the longest ncu duration or, without one, the most instructions."""
         found: dict[str, tuple[bool, float, int]] = {}
         for r in self.of(Counted):
             if r.metric in {NCU_DURATION, "smsp__inst_executed.sum"}:

@@ -148,7 +148,8 @@ def _hold_memory(job: Job) -> None:
 
 def _carry_out(job: Job, backend: Any, pipe: Pipe) -> None:
     _hold_memory(job)
-    # Import only what the task needs, which takes a while: counting needs the emulator.
+    # Import only what the task needs, because imports take a while: counting, for example, imports
+    # the emulator.
     module, function = _TASKS[job.task]
     getattr(importlib.import_module(module), function)(job, backend, pipe)
 

@@ -12,7 +12,8 @@ from harness.machine import card
 from harness.processes import host_memory
 
 CONTEXT = 440 << 20
-"""The device memory that a worker's context is assumed to hold if NVML does not say: an H100's."""
+"""The device memory that a worker's context is assumed to hold if NVML does not report it: that of
+an H100."""
 
 
 def describe(backend: Any, before: Mapping[str, int]) -> Device:

@@ -31,7 +31,8 @@ from harness.problem import Buffer, Problem, numpy_dtype
 from harness.worker.verify import Check, check
 
 DRAWS = (0, 1)
-"""The two draws of inputs on which every test is run. A problem may draw two kinds of data."""
+"""The numbers of the two draws (sets of random inputs) on which every test is run. A problem may
+generate a different kind of data for each."""
 
 
 def draws_when_timed(problem: Problem) -> tuple[int, int]:

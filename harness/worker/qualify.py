@@ -21,7 +21,8 @@ _TELLS_NO_CAUSE = " is wrong", " was never written"
 
 
 MOST_LINES, LONGEST_LINE = 4, 200
-"""The number of lines of kernel output that are reported, and of characters in each line."""
+"""The maximum number of lines of kernel output that are reported, and of characters in each
+line."""
 
 
 def qualify(job: Job, backend: Backend, tell: Telling) -> None:

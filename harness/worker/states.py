@@ -28,14 +28,16 @@ from harness.problem import Buffer, Problem
 from harness.worker.inputs import Inputs, with_changes
 
 SEEN = 8
-"""A difference of this many times the tolerance leaves no doubt."""
+"""A change is visible if it makes the two references differ by more than this many times the
+tolerance."""
 
 FEW, MORE, MANY = 64, 1024, (16_384, 65_536)
 """The number of values of an input that are changed: few at first, because a cold launch may find
 their sectors in the cache."""
 
 SHARE_OF_FEW, SHARE = 16, 512
-"""At most one number in this many is changed, so that inputs stay typical and cold in cache."""
+"""At most one number in SHARE_OF_FEW is changed for the first FEW, and one in SHARE beyond that, so
+that inputs stay typical and cold in cache."""
 
 OF = 16
 """A changed float becomes the largest of this many others, so sums of changes do not cancel."""
@@ -50,7 +52,8 @@ WORDS = (1, 2, 4, 8)
 """The sizes, in bytes, of numbers that can be changed."""
 
 ROOM = 16.0
-"""Results are at most the largest number of their type divided by this."""
+"""The results for changed inputs must not exceed the largest number of their type divided by
+this."""
 
 
 class _Level(NamedTuple):
@@ -92,7 +95,7 @@ def _other_state(
 ) -> tuple[dict[str, Change], Inputs] | None:
     """Try changing these inputs."""
     rng = np.random.default_rng(secrets.randbits(128))
-    share = 0.0  # of the needed effect, as shown by a few numbers so far
+    share = 0.0  # the effect of changing a few numbers, relative to the needed one
     for level in _LEVELS:
         if 0 < share * level.gain * SLACK < 1:
             continue  # skip the slow reference, which would show no effect

@@ -36,8 +36,8 @@ _READ = 5
 _NAMED = 4
 """The maximum number of kernels in a library call that are listed by name."""
 CHANGED = ", with a few numbers of its inputs changed"
-"""The reason for failing a case that is right for the typical inputs but not for their other state.
-If numbers of an input cannot replace each other freely, problem.py states that in
+"""The end of the reason for failing a case that is right for the typical inputs but not for their
+other state. If numbers of an input cannot replace each other freely, problem.py states that in
 `changed_together`."""
 
 DRAWING_S = 600.0
@@ -328,7 +328,7 @@ def _probe(job: Job, backend: TimingBackend, tell: Telling) -> None:
         for record in ceilings.probe(backend, job.probes, job.placement):
             tell.record(record)
     except LaunchError:
-        return  # not enough memory even without buffers: the run's own ceilings apply
+        return  # too little memory even with the group's buffers freed: the run's ceilings apply
 
 
 def measure_ceilings(job: Job, backend: TimingBackend, tell: Telling) -> None:

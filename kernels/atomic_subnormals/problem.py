@@ -1,8 +1,8 @@
 """Subnormal numbers are added to zero, and each is either kept or lost.
 
 The numbers are given as bit patterns, because timed float inputs must not be subnormal. The
-output is the percentage of them that was lost. No percentage is wrong: according to the manual, it
-depends on where the sum is stored.
+output is the percentage of them that was lost. Any percentage is correct: according to the manual,
+the outcome depends on where the sum is stored.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class AtomicSubnormals(Problem):
     def tolerance(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array | float]:
-        return {"lost": 50.0}  # a reading: excludes only impossible values
+        return {"lost": 50.0}  # a measurement: only impossible values are rejected
 
     def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
         return Work(read_bytes=4 * sizes["n"], written_bytes=4, flops=sizes["n"])

@@ -38,7 +38,7 @@ class Attention(Problem):
         return [
             *(Buffer(name, "input", dtype, heads * n * d) for name in ("q", "k", "v")),
             Buffer("o", "output", dtype, heads * n * d),
-            # Only for variants that write the weights to memory: 4 GiB for 64 heads of 4096.
+            # Used only by variants that write the weights to memory: 4 GiB for 64 heads of 4096.
             Buffer("scores", "scratch", "float32", heads * n * n),
         ]
 
@@ -49,7 +49,7 @@ class Attention(Problem):
         q = rng.standard_normal(shape, dtype=np.float32)
         if draw % 2 == 1:
             # Scores of several hundred overflow unless the largest is subtracted. A query of zeros
-            # makes all weights equal, so a key that is left out shows.
+            # makes all weights equal, so leaving out a key changes the result.
             q *= 64
             q[:, ::2] = 0
         k = rng.standard_normal(shape, dtype=np.float32)

@@ -3,8 +3,8 @@
 In float32, torch chooses the memory-efficient back end, which multiplies on tensor cores. It
 computes each product as three TF32 products, which keep all but the last bits of a factor. On an
 H200 at 64 heads of 4096, ncu counts 403.7 million tensor instructions, 3.008 times as many as one
-TF32 product per pair would take. Its roof is therefore a third of the TF32 roof, not the float32
-roof.
+TF32 product per pair would take. This back end's roof is therefore a third of the TF32 roof, not
+the float32 roof.
 """
 
 import torch

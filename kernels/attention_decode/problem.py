@@ -58,7 +58,7 @@ class AttentionDecode(Problem):
         q = rng.standard_normal(q_shape, dtype=np.float32)
         if draw % 2 == 1:
             # Scores of several hundred overflow unless the largest is subtracted. A query of zeros
-            # makes all weights equal, so a key that is left out shows.
+            # makes all weights equal, so leaving out a key changes the result.
             q *= 64
             q[:, ::2] = 0
         k = rng.standard_normal(cache_shape, dtype=np.float32)

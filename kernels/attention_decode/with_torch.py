@@ -1,8 +1,8 @@
 """Attention of a single token with torch: the back end it chooses, and each back end by name.
 
-Models call it with torch's flag for groups of heads. The `packed` functions pass a group's queries
-as the rows of one head instead. Without a mask the result is the same, and back ends that lack the
-flag also read a cache only once.
+Models call torch's attention with its flag for groups of heads. The `packed` functions pass a
+group's queries as the rows of one head instead. Without a mask the result is the same, and back
+ends that lack the flag also read a cache only once.
 
 `flex` is FlexAttention, which torch.compile turns into its kernel for few queries, with the cache
 split into parts.

@@ -58,7 +58,7 @@ CONVOLUTION = "Convolution", "cudnnSetConvolution2dDescriptor"
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a convolution needs for given sizes and algorithm; its first call creates it."""
+    """All that a convolution of given sizes and algorithm needs; created by the first call."""
 
     algorithm: int
     x: ctypes.c_void_p
@@ -124,7 +124,7 @@ def winograd_nonfused(tensors, stream, n, c, h, w, out, k, pad, rows):
 
 
 def channels_last(tensors, stream, n, c, h, w, out, k, pad, rows):
-    """Run IMPLICIT_PRECOMP_GEMM on images whose users store a pixel's channels side by side."""
+    """Run IMPLICIT_PRECOMP_GEMM on images in which each pixel's channels are contiguous."""
     call = plan(IMPLICIT_PRECOMP_GEMM, NHWC, n, c, h, w, out, k, pad, rows)
     y = torch.empty(n, rows, w + 2 * pad - k + 1, out, device="cuda")
     call(stream, tensors["x_channels_last"], tensors["weights_channels_last"], y)

@@ -21,8 +21,8 @@ def conv2d(tensors, n, c, h, w, out, k, pad):
 
 
 def channels_last(tensors, n, c, h, w, out, k, pad):
-    """Run on images as users of this layout store them: the channels of a pixel are side by side,
-    in y as well."""
+    """Run on images in the channels-last layout: the channels of a pixel are contiguous, in y as
+    well."""
     x = tensors["x_channels_last"].view(n, h, w, c).permute(0, 3, 1, 2)
     weights = tensors["weights_channels_last"].view(out, k, k, c).permute(0, 3, 1, 2)
     return convolution(x, weights, pad)

@@ -25,8 +25,8 @@ HALF_CHAIN = 4096
 the tree, and across blocks."""
 
 TERMS_OF_AN_ADDITION = 128
-"""The minimum number of terms per such addition if there are few terms: a block of 256 threads has
-at least as many."""
+"""The minimum number of terms for each such addition if n is small: a block of 256 threads
+processes at least this many terms per addition."""
 
 
 class Dot(Problem):

@@ -56,7 +56,7 @@ class Latency(Problem):
     def tolerance(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array | float]:
-        return {"last": 0.0, "cycles": MOST_CYCLES}  # a reading: excludes only impossible values
+        return {"last": 0.0, "cycles": MOST_CYCLES}  # rejects only impossible values
 
     def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
         return Work(read_bytes=4 * sizes["words"], written_bytes=8, flops=0)

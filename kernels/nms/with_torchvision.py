@@ -1,6 +1,6 @@
 """Suppression by torchvision, which sorts by score and returns the indices of the boxes kept.
 
-Two more kernels turn them into a mask; they take microseconds, and the rest takes milliseconds.
+Two further kernels turn the indices into a mask; they take microseconds, the rest milliseconds.
 torchvision asks the GPU how many are kept and waits for the answer, as all its callers must.
 """
 

@@ -10,7 +10,7 @@ import numpy as np
 from harness.problem import Array, Buffer, Problem, Work
 
 LARGEST = 2**30 - 1
-"""Its double still fits into 32 bits."""
+"""The largest input: its double still fits into 32 bits."""
 
 
 class ParityBranch(Problem):
@@ -35,7 +35,7 @@ class ParityBranch(Problem):
         if draw % 2 == 0:
             values = rng.integers(-LARGEST, LARGEST, n, np.int32, endpoint=True)
             stretch = sizes.get("stretch", 1)
-            if stretch > 1:  # all have the first one's parity
+            if stretch > 1:  # a stretch has its first element's parity
                 parities = np.repeat(values[::stretch] & 1, stretch)[:n]
                 values &= ~1
                 values |= parities
@@ -60,7 +60,7 @@ class ParityBranch(Problem):
         return Work(read_bytes=size, written_bytes=size, flops=2 * sizes["n"])
 
     def library(self, tensors: Mapping[str, Any]) -> Any:
-        """Write it the usual way, which takes five passes uncompiled and one compiled."""
+        """Write the operation as usual in torch: five passes if not compiled, one if compiled."""
         import torch
 
         x = tensors["input"]

@@ -73,8 +73,8 @@ class RmsNorm(Problem):
     def tolerance(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array | float]:
-        """Relative to each element: half the error of the sum of squares, because of the root; a
-        few roundings in float32; and the rounding of the output."""
+        """Relative to each element: half the error of the sum of squares, because the square root
+        halves it; a few roundings in float32; and the rounding of the output."""
         rows, cols = sizes["rows"], sizes["cols"]
         u = machine_epsilon("float32") / 2
         gamma = inputs["gamma"].astype(np.float32)

@@ -42,7 +42,7 @@ def _by_arch(found: Sequence[Row]) -> Mapping[str, list[Row]]:
 
 
 def collection(found: Sequence[Row]) -> str:
-    """The kernels of this repository."""
+    """The table of this repository's kernels."""
     lines = [
         "| architecture | launches | verified from PTX | from machine code | | bit-identical to "
         "PTX | differ |",
@@ -61,8 +61,8 @@ def collection(found: Sequence[Row]) -> str:
 
 
 def foreign(launches: Sequence[Row], kernels: Sequence[Row]) -> str:
-    """Other people's kernels: the outcome of each launch, and whether each kernel in the same files
-    can be executed.
+    """The table of other people's kernels: the outcomes of the launches, and how many kernels in
+    the same files can be executed.
     """
     as_read = {row["launch"]: row["digest"] for row in launches if row["arch"] == READ}
     files = _by_arch(kernels)
@@ -86,7 +86,7 @@ def foreign(launches: Sequence[Row], kernels: Sequence[Row]) -> str:
 
 
 def _apart(launches: Sequence[Row], kernels: Sequence[Row]) -> list[str]:
-    """The launches whose results differ or that are not executed, each with its architectures."""
+    """List what differs, is not executed or is refused, each with its architectures."""
     told: dict[str, list[str]] = defaultdict(list)
     for row in launches:
         name, why = f"`{row['launch']}`", row["from_machine_code"]
@@ -118,7 +118,7 @@ def _short(reason: str) -> str:
 
 
 def functions(found: Sequence[Row]) -> str:
-    """The device functions in CUDA's headers."""
+    """The table of the device functions in CUDA's headers."""
     lines = [
         "| architecture | functions | executed | | bit-identical to PTX | if not fused | differ | "
         f"bit-identical to {READ} |",
@@ -153,7 +153,7 @@ def functions(found: Sequence[Row]) -> str:
 
 
 def _by(difference: str) -> str:
-    """Describe a difference. The smallest float stands for zeros that differ only in sign."""
+    """Describe a difference. The smallest normal double means zeros that differ only in sign."""
     if difference == "no-result":
         return f"without a result at {READ}"
     is_sign = float(difference) < 2 * sys.float_info.min

@@ -40,7 +40,7 @@ _ALSO: Final = (
     "MEMBAR", "FENCE", "CCTL", "DEPBAR", "ACQBULK", "PREEXIT", "LDGMC", "LD", "ST", "ATOM", "UPRMT",
     "R2UR", "BAR", "NANOSLEEP", "UP2UR", "LDGDEPBAR",
 )  # fmt: skip
-"""Instructions that are shown although all kernels have them."""
+"""Other opcodes whose instructions are listed, unless the kernel without a form has them, too."""
 FORMS: Final = (
     "mbarrier.init.shared::cta.b64 [%a], %x", "mbarrier.inval.shared::cta.b64 [%a]",
     "mbarrier.arrive.shared::cta.b64 %t, [%a]", "mbarrier.arrive.shared::cta.b64 %t, [%a], %x",
@@ -120,7 +120,8 @@ def _assembled(folder: Path) -> tuple[Module, MachineCode]:
 
 
 def _own(function: Function, others: set[str]) -> list[str]:
-    """The names of the machine instructions that ptxas generates from a form."""
+    """The names of the machine instructions that ptxas generates from a form. `others`: the names
+    in the kernel without a form."""
     found = [
         each.name for each in function.instructions
         if each.opcode in hopper.OPCODES

@@ -42,7 +42,7 @@ _OF_WARPS = re.compile(
     r"shfl|ballot|__any|__all|__match|__reduce|__nv_cvt|prof|__trap|brkpt|_D?sign"
 )
 _SMALL = ("jn", "jnf", "yn", "ynf")
-"""Functions whose number of steps is given by their first operand."""
+"""Functions whose first operand determines their number of steps."""
 
 
 @dataclass(frozen=True)

@@ -34,13 +34,13 @@ EXCEPTIONS = {
     ),
     ("test_wait", "16,16,0,0 <1,32>"): "the same",
 }
-"""Launches with `machine-exact` counters that differ, and why."""
+"""Launches with `machine-exact` counters that differ from the H100's, and why."""
 MODELS = {
     ("test_wait", "1,16,0,0 <1,32>"), ("test_wait", "16,16,0,0 <1,32>"), ("poll", "1024 <1,32>"),
     ("move_registers", " <1,384>"), ("dependent_launches", " <1,32>"),
     ("wait_for_launch", "3 <1,32>"), ("wait_for_launch", "2 <1,96>"),
 }  # fmt: skip
-"""Launches with model counters that differ."""
+"""Launches with modelled counters that differ from the H100's."""
 LATER = "further"
 """The file whose launches were read after the rules were fixed."""
 KINDS = ("probe", "held_out", LATER)
@@ -68,7 +68,7 @@ class Compared:
 
 @cache
 def readings() -> dict[tuple[str, str, str], dict[str, str]]:
-    """The first reading's columns, by file, kernel and launch."""
+    """Map each launch, as file, kernel and name, to the columns of its first reading."""
     rows = []
     for path in READINGS:
         with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
@@ -88,8 +88,8 @@ def compared(each: Launch, counters: Iterable[Counter]) -> Iterator[Compared]:
 
 
 def table(found: Iterable[Compared]) -> str:
-    """A row for each counter: how many of its launches are equal, separately for values labelled
-    exact and for models."""
+    """A row for each counter: in how many launches it is equal, separately for values labelled
+    exact and for modelled ones."""
     of_counter: dict[str, dict[tuple[str, bool], list[bool]]] = {}
     for each in found:
         parts = of_counter.setdefault(each.counter.name, {})

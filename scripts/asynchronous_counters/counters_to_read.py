@@ -68,7 +68,7 @@ _EACH = {
     ),
 }  # fmt: skip
 OF_INSTRUCTIONS = ("memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal")
-"""Nsight Compute sums these over the instructions; their names take no `.sum`."""
+"""Counters that Nsight Compute itself sums over instructions; their names have no `.sum`."""
 
 
 def _all() -> Iterator[str]:

@@ -34,7 +34,7 @@ def _spread() -> Iterator[Launch]:
             (32, _ALL_LANES, 1, 1, 2), (128, _HALF, 0, 0, 4),
         ):  # fmt: skip
             yield Launch(FILE, kernel, (stride, mask, shift, first, blocks, 8192), 4)
-        if kernel == "red_spread":  # otherwise, what colliding lanes get depends on their order
+        if kernel == "red_spread":  # otherwise, colliding lanes' results depend on their order
             yield Launch(FILE, kernel, (0, _ALL_LANES, 4, 1, 2, 8192), 4)
 
 

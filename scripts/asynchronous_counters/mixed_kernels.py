@@ -20,7 +20,7 @@ FILE = "held_out"
 KERNELS = range(36)
 SHA256 = "b5d91794763401e2ae827052a90ed160b3a78aa44cb4180305cbbfdfc3eb10db"
 PART = 4096
-"""Bytes of shared memory for an operation, and of `out` for its stores."""
+"""The bytes of shared memory for each operation, and the bytes of `out` for its stores."""
 MOST = 7
 _OF_BLOCK = PART * MOST
 _RESULTS = 4096
@@ -47,7 +47,7 @@ HELPER void begin_all(const uint32_t (&bytes)[8]) {
 
 
 class Writer:
-    """One kernel. `maps`: its two tensor maps, the first for loads and the second for stores."""
+    """Writes one kernel. `maps`: two tensor maps, the first for loads and the second for stores."""
 
     def __init__(self, number: int) -> None:
         self._draw = random.Random(f"asynchronous {number}")

@@ -26,7 +26,7 @@ _CODES = {
     "e4m3": (np.uint8, (0x00, 0x38, 0x40, 0xB8, 0xC0)),
     "s8": (np.int8, (0, 1, 2, -1, -2)),
 }
-"""0, 1, 2, -1 and -2: sums of their products are exact in any order."""
+"""Type → the encodings of 0, 1, 2, -1 and -2, whose products have exact sums in any order."""
 _FLOATS = {"f32": np.float32, "f64": np.float64, "tf32": np.float32}
 
 
@@ -51,7 +51,7 @@ class Launch:
 
     @property
     def name(self) -> str:
-        """Everything that distinguishes this launch from its kernel's other launches."""
+        """A name made of everything that distinguishes this launch from its kernel's others."""
         numbers = ",".join(map(str, self.numbers))
         return " ".join([numbers, f"<{self.grid},{self.block}>", *map(shown, self.maps)])
 

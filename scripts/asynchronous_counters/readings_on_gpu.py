@@ -64,7 +64,7 @@ HEAD = ("set", "reading", "file", "kernel", "launch", "metric", "value")
 TOGETHER = 64
 """The number of launches in one process under ncu."""
 AGAIN = 5
-"""One launch in this many is read a second time."""
+"""One in this many launches is read a second time."""
 SECONDS, LONGEST = 240.0, 150.0
 """The seconds allowed for everything, and for one process."""
 Row = tuple[str, ...]
@@ -173,8 +173,8 @@ def executed(context: Any, module: Any, addresses: Sequence[int], each: one_laun
 
 
 def collected(folder: Path, part: Part, metrics: Sequence[str], deadline: float) -> Iterator[Row]:
-    """Yield the rows of a part. If a launch ends its process, another process continues after
-    it."""
+    """Yield the rows of a part. If a launch ends its process, another process continues with the
+    next launch."""
     left = list(part.numbers)
     launches = every(part.file)
     expected = json.loads((folder / EXPECTED).read_text("utf-8"))[part.file]
@@ -223,8 +223,8 @@ def _under_ncu(
 
 
 def _said(command: Sequence[str], seconds: float) -> tuple[str, bool]:
-    """Run a program; return its output, and whether it ended in time. If it did not, kill it with
-    all of its processes."""
+    """Run a program; return its output, and whether it ended in time. If it did not, kill it and
+    its child processes."""
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, start_new_session=True
     )  # fmt: skip
@@ -333,8 +333,8 @@ def summary(part: Part, rows: Sequence[Row], seconds: float) -> str:
 
 
 def varying(rows: Sequence[Row]) -> dict[str, set[str]]:
-    """The counters whose second reading differs from the first, each with the kernels in which it
-    does."""
+    """Map each counter whose second reading differs from the first to the kernels in which the
+    two differ."""
     first = {row[2:6]: row[6] for row in rows if row[1] == "1"}
     again = [row for row in rows if row[1] == "2" and first.get(row[2:6], row[6]) != row[6]]
     return {row[5]: {other[3] for other in again if other[5] == row[5]} for row in again}

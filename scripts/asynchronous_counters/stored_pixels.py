@@ -4,7 +4,7 @@
     python scripts/asynchronous_counters/stored_pixels.py FOLDER [SECONDS]
 
 Under ncu, the probe `store_pixels_4` of tests/fidelity/asynchronous ended or hung on two H100s. The
-last launch here equals that probe; the others differ from it in a property or two. Their outcomes
+last launch here equals that probe; the others differ from it in one or two properties. The outcomes
 (reports/h100/stored_pixels.json.gz) show that a GPU does not execute a store through a map with a
 negative lower corner. `prepare` needs nvcc, and writes the cubin and what the emulator leaves in
 memory. The second command needs a GPU and NumPy, prints a line for each launch, and writes

@@ -54,7 +54,7 @@ def code_of(name: str, sha256: str) -> str:
 
 
 def versions(name: str) -> Iterator[bytes]:
-    """Each content that a file under kernels/ has or had, newest first."""
+    """Yield the contents of every version of a file under kernels/, newest first."""
     path = f"kernels/{name}"
     if (ROOT / path).is_file():
         yield (ROOT / path).read_bytes()

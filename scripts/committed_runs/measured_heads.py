@@ -81,8 +81,8 @@ def wanted() -> Iterator[tuple[Path, str]]:
 
 
 def measured(problem: Problem, variant: Variant, run: Run) -> str:
-    """One sentence, which covers each type at the largest size with a time; empty if the run has
-    another version of the file."""
+    """One sentence with the figures of each type, at the largest size that was timed; empty if the
+    run has another version of the file."""
     if as_it_was(run, f"{problem.name}/{variant.source}", KERNELS).missing:
         return ""
     own = [each for each in ladders(run) if each.problem == problem.name]

@@ -101,7 +101,7 @@ class Target:
         return versus.ratio.value / self.library if versus and versus.ratio else None
 
     def versus(self, ladder: Ladder) -> Comparison | None:
-        """The fastest variant against the library."""
+        """The comparison of the fastest variant with the library; None if there is no library."""
         named = [x for x in ladder.libraries if self.against in ("", x.planned.variant)]
         return inverse(named[0].versus_winner) if named else None
 
@@ -112,7 +112,7 @@ class Target:
         return "✓" if (self.over(ladder) or 0) >= 1 else "✗"
 
     def written(self, ladder: Ladder) -> str:
-        """What the fastest variant reached."""
+        """What the fastest variant reached, as text."""
         assert ladder.winner is not None
         if self.time_us is not None:
             return fmt.time(ladder.winner.time.value)
@@ -195,7 +195,7 @@ def counters(run: Run, rung: Rung) -> str:
 
 
 def missed(targets: Sequence[Target]) -> Iterator[str]:
-    """Yield what limits the families that are short of their target."""
+    """Yield the lines that say what limits the families that fall short of their target."""
     yield "What limits those that fall short:"
     yield ""
     for target in targets:

@@ -227,7 +227,7 @@ def _stored(type_: str) -> str:
 
 
 def operands(sources: Sequence[str], seed: int = 1) -> list[np.ndarray]:
-    """An array of bit patterns for each operand, of its type."""
+    """An array of bit patterns for each operand, in the operand's type."""
     types = tuple(type_.removesuffix("x2") for type_ in sources)
     parts = [_operands(types, each) for each in (seed, seed + 4)]
     if not sources[0].endswith("x2"):
@@ -248,7 +248,7 @@ def _operands(types: tuple[str, ...], seed: int) -> list[np.ndarray]:
 
 
 def patterns(type_: str, seed: int) -> np.ndarray:
-    """Generate numbers between those of a narrower type; add the ends of its range, and NaN."""
+    """Generate numbers between those of a narrower type, plus the ends of the range and NaN."""
     random = _random(f"{type_} {seed}", 4)
     dtype = np.dtype(f"u{bits(type_) // 8}")
     drawn = (_reals if type_ in PRECISION else _whole)(type_, random)
@@ -284,7 +284,7 @@ def _whole(type_: str, random: np.ndarray) -> np.ndarray:
 
 
 def _ending_in_ties(random: np.ndarray, how: np.ndarray, digits: int) -> np.ndarray:
-    """Generate numbers of `size` bits. The bits below some position are 0, 1, just below half,
+    """Generate numbers of `digits` bits. The bits below some position are 0, 1, just below half,
     half, just above half, all ones, or random."""
     ones = (1 << digits) - 1
     cut = (how % (digits + 1)).astype(np.uint64)

@@ -52,7 +52,7 @@ class Gpu:
     def run(
         self, module: ctypes.c_void_p, name: str, given: Sequence[np.ndarray], out: np.ndarray
     ) -> None:
-        """Launch one thread per operand, which fills `out`."""
+        """Launch one thread per operand; together, the threads fill `out`."""
         function = ctypes.c_void_p()
         self.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
         places = [ctypes.c_uint64() for _ in (*given, out)]

@@ -32,15 +32,15 @@ EVERY = (
     (0xFFFF0000, 0x00FFFF00, 0x0F0F0F0F, 0x33333333),
     (0xFFF, 0xFF, 0xF, 0x3),
 )
-"""Masks with which every kernel is launched: few and many lanes, half of them, one mask inside
-another."""
+"""Masks with which every kernel is launched: few lanes, many lanes, half of the lanes, and one mask
+contained in another."""
 SHARES = (1, 3, 7, 9, 13, 16, 16, 16, 21, 26, 31)
-"""The numbers of lanes in the other masks; 16 of 32 lanes make ties."""
+"""The numbers of lanes in the other masks; with 16 of 32, both sides of a branch are equal."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One warp of a kernel of one of the files."""
+    """A launch of one warp of a kernel."""
 
     file: str
     kernel: str

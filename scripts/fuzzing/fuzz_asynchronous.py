@@ -6,8 +6,8 @@ The inputs are those of fuzz_kernels.py --asynchronous and of the targets sm_90a
 sm_90a-listing of fuzz_machine_code.py. The batches run on all cores. Each has a process and a seed
 of its own, so that a process that crashes or hangs costs one batch, and `--batches FIRST` continues
 where an earlier call ended. Writes a row for each target in the form of
-reports/emulated/mutations.csv, and keeps every failing input beside it. The exit code is 1 if there
-is one.
+reports/emulated/mutations.csv, and keeps every failing input beside it. The exit code is 1 if any
+input fails.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def try_all(batch: Batch, seed: int, seeds: list[bytes]) -> None:
 
 
 def kind_of(what: str) -> str:
-    """The column of a failure that fuzz.failure() describes."""
+    """The column in which a failure is counted. `what`: its description by fuzz.failure()."""
     if "not done after" in what:
         return HANGS
     return LONG if "a message of" in what else TRACEBACKS

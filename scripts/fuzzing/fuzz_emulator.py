@@ -2,7 +2,7 @@
 
     python scripts/fuzzing/fuzz_emulator.py --kernels 2000 --seed 1 [--out build/fuzz]
 
-The script makes the comparison of `tests/emulator/engine/test_properties.py` for thousands of
+The script makes the same comparison as `tests/emulator/engine/test_properties.py`, for thousands of
 kernels. Each differing kernel is written under `--out` with its launch, its inputs and the
 differences. The same seed gives the same kernels. The exit code is 1 if any kernel differed.
 """
@@ -28,7 +28,7 @@ from reference.kernel import PARAMETERS, If, Leave, Loop, Switch, statements  # 
 from reference.semantics import OPCODES  # noqa: E402
 from reference.strategies import Case, cases, opcodes  # noqa: E402
 
-BATCH = 100  # kernels per Hypothesis run, whose own bookkeeping grows with its length
+BATCH = 100  # kernels per Hypothesis run; the bookkeeping grows with a run's length
 
 
 @dataclass

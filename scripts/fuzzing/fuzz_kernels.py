@@ -159,7 +159,7 @@ def _opcode(draw: random.Random, line: bytes, other: bytes) -> bytes:
 
 
 def _type(draw: random.Random, line: bytes, _: bytes) -> bytes:
-    """Replace one part of the opcode."""
+    """Replace one of the dot-separated parts of the opcode."""
     found = list(re.finditer(rb"(?<=\.)[a-z]\w*", line))
     if not found:
         return line

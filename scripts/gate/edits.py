@@ -35,7 +35,7 @@ DATA = Path(__file__).with_name("edits.yaml")
 TABLE = "gate_edits.csv"
 COLUMNS = ("edit", "family", "kind", "exit", "reason")
 KINDS = {"regressions": "regression", "harmless": "harmless"}
-"""Part of the file → kind of its edits."""
+"""Part of edits.yaml → the kind of its edits."""
 _GIT = ("git", "-c", "user.name=Somebody", "-c", "user.email=somebody@example.org",
         "-c", "commit.gpgsign=false")  # fmt: skip
 
@@ -118,7 +118,7 @@ class Repository:
             subprocess.run([*_GIT, *command], cwd=folder, check=True)
 
     def gate(self, edit: Edit) -> Found:
-        """Make the edit, run the gate, and undo the edit. The folder is the working directory."""
+        """Make the edit, run the gate, and undo the edit. Run this in the repository's folder."""
         path = self.folder / "kernels" / edit.file
         out, told = self.folder / "run", self.folder / "run.json"
         before = path.read_text()

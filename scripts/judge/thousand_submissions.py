@@ -230,7 +230,7 @@ def told(
 
 
 def made_on() -> str:
-    """The commit of these sources, with a + if they have changes, and the machine."""
+    """The commit of these sources, with a + if there are uncommitted changes, and the machine."""
     commit = environment.commit() or {"id": "unknown", "dirty": False}
     return f"{commit['id'][:10]}{'+' * bool(commit['dirty'])}, {environment.describe()['cpu']}"
 

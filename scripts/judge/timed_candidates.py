@@ -30,7 +30,7 @@ from typing import Any
 from conversation import Serve, serve
 
 WANTED = 10.0
-"""Candidates per minute."""
+"""The minimum number of candidates per minute."""
 PARTS = 16
 INCUMBENT = 4
 """The sixteenths of its result that the incumbent writes twice."""
@@ -77,7 +77,7 @@ class Judged:
 
     @property
     def contradicts(self) -> bool:
-        """Return whether the verdict contradicts the bytes, or is a failure."""
+        """Return whether the verdict contradicts the number of bytes moved, or is a failure."""
         if self.verdict not in ("faster", "same", "slower", "cannot-tell"):
             return True
         if self.speedup is None:

@@ -20,7 +20,7 @@ from harness.emulator.sass import MachineReport, launch_machine_code, variable
 from harness.emulator.sass import read as read_cubin
 
 MOST = 2**34
-"""The most thread instructions that a launch may execute."""
+"""The maximum number of thread instructions that a launch may execute."""
 
 
 @dataclass(frozen=True)

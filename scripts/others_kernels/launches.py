@@ -51,7 +51,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Scalar:
-    """A number, or the members of a struct of one type, passed by value."""
+    """A number passed by value, or a struct whose members all have one type."""
 
     name: str
     dtype: str
@@ -63,7 +63,8 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Source:
-    """A file of a repository, and its compiler options. `include`: folders of the repository."""
+    """A file of a repository, and its compiler options. `include`: the repository's folders of
+    headers."""
 
     repository: str
     commit: str
@@ -109,7 +110,7 @@ class Launch:
 
 
 def read(path: Path = LIST) -> list[Launch]:
-    """Every launch of the list. Raises ListError with the launch's name."""
+    """Every launch of the list. Raises ListError, which names the launch."""
     found: list[Launch] = []
     for repository in yaml.safe_load(path.read_text(encoding="utf-8")):
         for file in repository["files"]:
@@ -185,7 +186,7 @@ def _integers(raw: Array, dtype: np.dtype[Any], low: int, high: int) -> Array:
 
 
 def _sorted(raw: Array, dtype: np.dtype[Any], low: int, high: int, run: int = 0) -> Array:
-    """Integers in ascending order, or in sorted runs of this many elements."""
+    """Integers in ascending order or, if `run` is not 0, in sorted runs of that length."""
     found = _integers(raw, dtype, low, high)
     return np.sort(found.reshape(-1, run or len(found)), axis=1).ravel()
 

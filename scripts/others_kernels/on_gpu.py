@@ -61,7 +61,7 @@ BY_INSTRUCTION = (
 if ncu rejects them."""
 MOST_STATIC_SHARED = 48 << 10
 PORTION = 35
-"""The number of launches in one process, which is also the most that a lost report can cost."""
+"""The number of launches in one process, all of which are lost if its report is lost."""
 LATE_S = 90
 """The deadline of a process, in seconds."""
 BUDGET_S = 240
@@ -145,7 +145,7 @@ def _launched(
 def packed(
     launch: listed.Launch, parameters: Sequence[Sequence[int]], addresses: Mapping[str, int]
 ) -> bytes:
-    """The bytes of the parameters, at the cubin's offsets."""
+    """Pack the arguments into one parameter block, at the offsets that the cubin gives."""
     out = bytearray(max((offset + size for offset, size in parameters), default=0))
     for arg, (offset, size) in zip(launch.args, parameters, strict=True):
         buffer = isinstance(arg, listed.Buffer)

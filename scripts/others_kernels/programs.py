@@ -40,7 +40,7 @@ _SPACE, _MARK = 1 << 36, 0x50414D524F534E54
 _MAP: Final = struct.Struct("<QQQ5I5I4Q5B6B")
 _MAP_BYTES, _PAGE = 128, 4096  # bytes
 _FAILED = 719  # cudaErrorLaunchFailure
-_ENOUGH = 1000  # the program ends, with what it has found so far
+_ENOUGH = 1000  # a status that ends the program; its results so far are kept
 _MISSING = "the stand-in of the runtime has no"
 
 
@@ -141,7 +141,7 @@ class _Device:
         self.buffers: list[np.ndarray] = []  # by slot; empty ones are free
         self.whole: list[np.ndarray] = []  # the same, to the end of their last page
         self.written: dict[int, np.ndarray] = {}  # by slot: whether each byte has been written
-        self.variables: dict[str, np.ndarray] = {}  # those whose addresses the program has
+        self.variables: dict[str, np.ndarray] = {}  # with an address in the program
         self.known: set[tuple[Any, ...]] = set()  # launches that would change nothing
         self.run = Run()
 
@@ -176,8 +176,8 @@ class _Device:
             out.flush()
 
     def _written(self, to: int, offset: int, size: int, source: int, start: int) -> None:
-        """Note which bytes the program has written: all those that it named, except uninitialised
-        ones that it copied from another allocation."""
+        """Record which bytes a write or copy by the program has initialised: all of its bytes,
+        except those copied from uninitialised bytes of another allocation."""
         if to in self.written:
             known = self.written[source][start : start + size] if source in self.written else True
             self.written[to][offset : offset + size] = known
@@ -190,7 +190,7 @@ class _Device:
         return emulator.buffer_address(program.module, 0)
 
     def _variable(self, name: str, at: int, size: int) -> int:
-        """Share a variable with the program; return its address, or 0 if it has none."""
+        """Share a variable with the program; return its device address, or 0 if it has none."""
         self.variables[name] = self.memory[at : at + size]
         contents = self._contents(name)
         self.variables[name][: len(contents)] = contents
@@ -199,7 +199,7 @@ class _Device:
         return known.get(name, 0)
 
     def _contents(self, name: str) -> np.ndarray:
-        """A variable's bytes in the emulator; none if no kernel uses it."""
+        """A variable's contents in the emulator; empty if no kernel uses it."""
         try:
             if self.machine_code:
                 return sass.variable(self.program.code, name)
@@ -208,7 +208,7 @@ class _Device:
             return np.empty(0, np.uint8)
 
     def _all_variables(self) -> list[np.ndarray]:
-        """The bytes in the emulator of all variables that kernels may write."""
+        """The contents, in the emulator, of all variables that kernels may write."""
         if self.machine_code:
             code = self.program.code
             return [sass.variable(code, name) for name in sass.variable_addresses(code)]
@@ -323,13 +323,13 @@ def run(program: Program, arguments: Sequence[str], machine_code: bool, checks: 
         again: bool = False, folder: Path | None = None, multiprocessors: int = 132,
         most: int = sys.maxsize, to_first_fault: bool = False,
         pages: bool = False) -> Run:  # fmt: skip
-    """Run a program to its end. `again`: repeat even a launch that had the same arguments and
-    memory before and changed nothing; by default, it is skipped as a repetition for timing.
+    """Run a program to its end. `again`: also run launches that repeat an earlier one, which
+    changed nothing, with the same arguments and memory; by default, they are skipped.
     `folder`: where it runs, by default where it was built. `multiprocessors`: the number that is
     reported to the program. `most`: the number of launches after which the program ends.
     `to_first_fault`: it ends after the first launch with a fault, and uses of uninitialised device
     memory are also faults. `pages`: without checks, memory extends to the end of an allocation's
-    last page, as on a GPU. Pages have 2 MiB on a GPU, and 4 KiB here.
+    last page, as on a GPU. A page is 2 MiB on a GPU, and 4 KiB here.
     """
     device = _Device(program, machine_code, checks, again, most, to_first_fault, pages)
     own_in, their_out = os.pipe()

@@ -58,8 +58,8 @@ _KEYS: Final = {"path", "file", "folder", "passed", "failed", "beside", "include
 class Program:
     """A program. `beside`: its files that contain only host code. `passed`, `failed`: regular
     expressions for its statements about its own results. `arguments`: {source} stands for the
-    folder of its file. `judgement`: `program` if a fault of its own keeps it from being correct
-    with both front ends, `emulator` otherwise. `reason`: why this is so. `not_run`: why it is
+    folder of its file. `judgement`: `program` if its own fault is why it is not correct with
+    both front ends, `emulator` otherwise. `reason`: an explanation. `not_run`: why it is
     omitted."""
 
     name: str
@@ -137,7 +137,7 @@ def run(program: Program, checkouts: Path, folder: Path, seconds: int) -> Row:
         return row | dict.fromkeys(ENDS, f"not compiled: {_plain(said[0]) if said else error}")
     link = folder / "data"
     if (source.parent / "data").is_dir() and not link.is_symlink():
-        link.symlink_to(source.parent / "data")  # where cuda-samples' programs look
+        link.symlink_to(source.parent / "data")  # where cuda-samples' programs look for it
     for end in ENDS:
         verdict, launches, took = _within(seconds, built, program, end == "code", source.parent,
                                           folder)  # fmt: skip

@@ -91,7 +91,7 @@ def hold(
     launcher: Launcher, read_there: Mapping[str, float], left_there: Mapping[str, Result]
 ) -> Held:
     """Run a launch as PTX and as machine code, and compare it with the H200's readings. Nothing is
-    compared twice."""
+    compared if the machine code is refused or has a fault."""
     held = Held(launcher.launch)
     try:
         machine = launcher.from_machine_code()
@@ -202,7 +202,7 @@ def _summary(all_held: Sequence[Held]) -> str:
 
 
 def _readings(held: Held) -> int:
-    """Count the compared counters that claim to be exact."""
+    """Count the compared counters that are labelled exact."""
     return held.equal + held.noisy + len(held.apart)
 
 
@@ -234,7 +234,7 @@ def _differences(all_held: Sequence[Held]) -> str:
 
 
 def _front_ends(all_held: Sequence[Held]) -> str:
-    """The number of launches in which PTX and machine code have the same counts."""
+    """A table: in how many launches each counter is the same for PTX and for machine code."""
     found: dict[str, list[bool]] = defaultdict(list)
     for held in all_held:
         for counter, equal in held.by_both.items():

@@ -5,7 +5,7 @@
 
 Reads the counters of Nsight Compute from the journals, so no GPU is needed. If the H200's run has
 no counters for a step, the H100's run is used instead; `card` says which. The ideas come from the
-current bench.yaml, because the runs are older than that key. `agrees` states how the causes relate
+current bench.yaml, because the runs predate the key `idea`. `agrees` states how the causes relate
 to the idea: yes, no, outweighed (the stated quantity improved, but the variant is slower for
 another reason), no gain, or against (it is slower because the stated quantity got worse).
 """

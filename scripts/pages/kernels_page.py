@@ -148,7 +148,7 @@ def table(problem: Problem, found: Sequence[Ladder]) -> Iterator[str]:
 
 
 def against(ladder: Ladder, typed: bool) -> str:
-    """`v12` is 1.01× as fast as `cub`; empty if there is nothing to compare."""
+    """A clause such as "`v12` is 1.01× as fast as `cub`"; empty without a comparison."""
     if not ladder.libraries or ladder.winner is None:
         return ""
     best = ladder.libraries[0]

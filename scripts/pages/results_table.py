@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HEAD = ("problem", "size", "first variant", "fastest variant", "× first", "library", "× library",
         "of ceiling", "fastest by size")  # fmt: skip
 VERSUS = HEAD.index("× library") - 1
-"""The alignment of all columns but the first."""
+"""The position of "× library" among the columns after the first."""
 OLDER = "†"
 OF_ROWS = ("layer_norm", "rms_norm", "softmax_rows")
 """The problems whose fastest variant depends on the length of a row."""
@@ -206,7 +206,9 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def origin(info: dict[str, Any], folder: Path, relative_to: Path) -> str:
-    """`Measured on NVIDIA H200, 1 January 2026, commit 0123456: [report](…), [results.csv](…).`"""
+    """A sentence such as
+    `Measured on NVIDIA H200, 1 January 2026, commit 0123456: [report](…), [results.csv](…).`
+    """
     path = Path(os.path.relpath(folder, relative_to)).as_posix()
     return (f"Measured on {_occasion(info)}: [report]({path}/report.html), "
             f"[results.csv]({path}/results.csv).")  # fmt: skip

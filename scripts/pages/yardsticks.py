@@ -22,7 +22,7 @@ def is_older(run: Run, problem: str) -> bool:
     """Return whether the problem now has other libraries, or other files that make its inputs or
     libraries.
 
-    For a problem that is not in kernels/, there is nothing to compare.
+    False for a problem that is not in kernels/, because there is nothing to compare.
     """
     if problem not in _today():
         return False

@@ -2,11 +2,11 @@
 
     python scripts/readings/beside.py EMULATED READ [EMULATED READ …] > readings.csv
 
-EMULATED and READ are folders of runs, or counters.csv files, packed or not. Each row is a counter
-of a launch that both runs have. For each variant and provenance, the number of equal counters is
-written to standard error; ratios are compared to six digits. A counter that only one run has is
-reported there as not compared. The exit code is 1 if a counter that is labelled exact differs, or
-if none was compared.
+EMULATED and READ are folders of runs, or counters.csv files, compressed or not. Each row is a
+counter of a launch that both runs have. For each variant and provenance, the number of equal
+counters is written to standard error; ratios are compared to six digits. A counter that only one
+run has is reported there as not compared. The exit code is 1 if a counter that is labelled exact
+differs, or if none was compared.
 """
 
 from __future__ import annotations

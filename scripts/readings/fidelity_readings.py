@@ -49,11 +49,11 @@ GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 STORE_SECTORS = GLOBAL.format("sectors", "st")
 DRAM_READ = "dram__bytes_read.sum"
 UNIFORM = "smsp__sass_average_branch_targets_threads_uniform.pct"
-"""This counter is 0 for code without branches. There is nothing to compare if the machine code has
-no branch left, or if the PTX has none yet."""
+"""This counter is 0 for code without branches. There is nothing to compare if the compiler has
+removed all branches from the machine code, or if the PTX has no branches."""
 FORMED = "flops_"
-"""Derived counters, which are not compared: ncu's half-precision count rests on an assumption
-that the emulator's does not need."""
+"""The prefix of derived counters that are not compared: ncu's half-precision count rests on an
+assumption that the emulator's count does not need."""
 SECTOR_BYTES = 32
 PARAMETER_BYTES = 2**13
 """The most bytes that a launch may read from memory beyond its code and requested sectors."""
@@ -131,11 +131,11 @@ class Launch:
     compared: tuple[Compared, ...] = ()
     missing: tuple[str, ...] = ()
     refusal: str = ""
-    """The reason why the emulator could not run it; nothing is compared then."""
+    """The reason why the emulator could not run the launch, so that nothing is compared."""
     same: bool = True
     read: tuple[float, float, float] | None = None
-    """The bytes of the distinct sectors that were read, of the kernel's code, and those that device
-    memory delivered."""
+    """Numbers of bytes: in the distinct sectors that were read, in the kernel's code, and delivered
+    by device memory."""
 
     @property
     def kernel(self) -> str:
@@ -226,7 +226,7 @@ class Matrix:
             yield from self._compare(case, built[case.id], read)
 
     def chosen(self, read: Readings, in_tests: bool = True) -> list[Case]:
-        """The cases with readings that tests emulate, or those that only the page has.
+        """The cases with readings that tests emulate, or those that only the page covers.
 
         Tests emulate a variant at the sizes at which it is emulated by default. If there are no
         readings at those sizes, tests emulate it at a GPU's timed sizes.

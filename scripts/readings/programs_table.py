@@ -36,7 +36,7 @@ _WORDS: Final = {
 
 
 def kind(program: Program, verdict: str) -> str:
-    """Return the column in which a verdict counts. A reported fault and a failed check count
+    """Return the column in which a verdict is counted. A reported fault and a failed check count
     against the emulator unless the list says that the program is at fault.
     """
     word = verdict.partition(":")[0].partition("(")[0].strip()

@@ -15,16 +15,16 @@ import numpy as np
 
 SOURCE: Final = Path(__file__).parents[2] / "tests/fidelity/sparse_products/products.cu"
 PRODUCTS: Final = 8
-"""Blocks of a launch, each with one product."""
+"""The number of blocks in a launch; each block computes one product."""
 SUM_WORDS: Final = 4
-"""Words for a thread's sums. Half-precision sums take only two."""
+"""The number of words for a thread's sums. Half-precision sums take only two."""
 _BITS: Final = {"f16": 16, "bf16": 16, "tf32": 32, "s8": 8, "u8": 8, "s4": 4, "u4": 4,
                 "e4m3": 8, "e5m2": 8}  # fmt: skip
 _FP8: Final = {
     "e4m3": np.array([0x00, 0x38, 0x40, 0xB8, 0xC0], np.uint8),
     "e5m2": np.array([0x00, 0x3C, 0x40, 0xBC, 0xC0], np.uint8),
 }
-"""0, 1, 2, -1 and -2."""
+"""Type → the encodings of 0, 1, 2, -1 and -2."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Case:
 
     @property
     def factor_words(self) -> int:
-        """Words of the first operand in each thread. All threads together hold 16 rows, or 64 for a
-        warpgroup."""
+        """The number of words of the first operand in each thread. All threads together hold 16
+        rows, or 64 for a warpgroup."""
         return 16 * self.depth // 2 * _BITS[self.types[0]] // 32 // 32
 
     def words(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

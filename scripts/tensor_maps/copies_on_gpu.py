@@ -38,7 +38,7 @@ _SHARED = listed.ROOM + 1024
 
 
 def changed(before: np.ndarray, after: np.ndarray) -> str:
-    """Write the runs of sixteen bytes that differ."""
+    """Describe the contiguous runs of 16-byte units that differ."""
     at = np.flatnonzero((before != after).reshape(-1, 16).any(axis=1))
     runs = np.split(at, np.flatnonzero(np.diff(at) > 1) + 1) if len(at) else []
     return " ".join(
@@ -88,7 +88,7 @@ def _copied(cuda, module, cubin: str, case: listed.Case) -> str:  # type: ignore
 
 
 def _format(cubin: str, case: listed.Case) -> str:
-    """The parameters' layout in the notation of `struct`: nvcc aligns the map's address."""
+    """The parameters' layout in the notation of `struct`, with the padding that nvcc inserts."""
     kernel = contents(Path(cubin).read_bytes(), cubin).kernels[case.kernel]
     out = ""
     for parameter, kind in zip(kernel.parameters, ["128s", *"iiiiiPi"], strict=False):

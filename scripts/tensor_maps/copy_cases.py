@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from harness.silicon.tensor_maps import SWIZZLES, TensorLayout
 
 BYTES = 1 << 18
-"""The bytes of the tensor's buffer."""
+"""The size of the tensor's buffer in bytes."""
 ROOM = 16384
-"""The bytes of shared memory that a kernel of copies.cu records or gets."""
+"""How many bytes of shared memory a kernel of copies.cu records, or is given."""
 _NUMBERS, _DRAWS = 256, 5
 _DTYPES = {"f16": np.uint16, "bf16": np.uint16, "f64": np.uint64}
 _FIRST_OF_BOX = 1 << 24
@@ -83,12 +83,12 @@ class Case:
 
 
 _FIELDS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
-"""The bits of the exponent and of the fraction."""
+"""Type → the numbers of exponent bits and of fraction bits."""
 
 
 def _special(element: str, seed: str) -> np.ndarray:
-    """Draw numbers of a type as bits: each part of a number is often at an end of its range, and
-    always with the last seed, so that pairs such as two zeros or two NaN occur."""
+    """Draw numbers of a type as bits: exponents and fractions are often at an end of their range,
+    and always with the last seed, so that pairs such as two zeros or two NaNs occur."""
     exponent_bits, fraction_bits = _FIELDS.get(element, _FIELDS["f32"])
     rng = np.random.default_rng(zlib.crc32(seed.encode()))
     most, whole = (1 << exponent_bits) - 1, (1 << fraction_bits) - 1

@@ -66,7 +66,7 @@ def _first(rank: int) -> TensorLayout:
 
 
 def _choices(first: TensorLayout) -> Iterator[Asked]:
-    """Yield the map, and the maps that differ from it in one choice."""
+    """Yield the map, and the maps that differ from it in one setting."""
     yield Asked(first)
     choices = {"element": ELEMENTS, "swizzle": SWIZZLES, "l2": L2_PROMOTIONS}
     for key, known in choices.items():
@@ -94,7 +94,7 @@ def _bits(first: TensorLayout) -> Iterator[Asked]:
 
 
 def _refused() -> Iterator[Asked]:
-    """Maps just outside each rule."""
+    """Maps that only just break one of the rules."""
     first = _first(2)
     for changes in (
         {"box": (16, 0)}, {"box": (16, 257)}, {"box": (24, 16)}, {"shape": (64, 0)},

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 SOURCE = Path(__file__).resolve().parents[2] / "tests" / "fidelity" / "textures" / "fetches.cu"
 FETCHES = 96
-"""Fetches per case."""
+"""The number of fetches per case."""
 NAMES = {
     "1d": "line", "2d": "plane", "3d": "volume", "layered 1d": "layered_line",
     "layered 2d": "layered_plane", "cube": "cube", "memory": "memory",

@@ -18,7 +18,7 @@ KINDS = ("1d", "2d", "3d", "layered 1d", "layered 2d")
 
 @dataclass(frozen=True)
 class Case(Image):
-    """A surface and its accesses of this many bytes."""
+    """A surface and its accesses. `bytes`: the size of each access."""
 
     bytes: int
     clamp: bool

@@ -16,7 +16,7 @@ launches is used.
 
 cupti.csv: kernel, n, cache, steps, between_events_us, net_us (both without tracing), cupti_us
 (first begin to last end), differ_us (net less CUPTI, without tracing), traced_differ_us (the same,
-launch by launch, with tracing), allowed_us (0.25 or 1 %, whichever is larger), disturbed, and
+launch by launch, with tracing), allowed_us (0.25 µs or 1 %, the larger one), disturbed, and
 agrees: the same launches agree and, unless the case is disturbed, so does the time without tracing.
 """
 
@@ -47,7 +47,7 @@ from harness.statistics.intervals import batch_time
 
 ONLY = ("reduce_sum/*/float32/*/block=256",)
 BATCH = 12
-"""Successive launches: three at each of the four phases."""
+"""The number of launches in a batch: three at each of the four launch phases."""
 BATCHES = 4
 Key = tuple[str, int, Cache]
 Costs = dict[Cache, list[float]]
@@ -111,7 +111,7 @@ class Times:
     ) -> None:  # fmt: skip
         """Time every case once per round, in random order, like a placement of the harness."""
         for case, built in cases:
-            space.run(case, built)  # which loads its code
+            space.run(case, built)  # loads the case's code
         for _ in range(BATCHES):
             for cache in CACHES:
                 samples = backend.event_costs(cache, event_cost.LAUNCHES)
@@ -171,7 +171,7 @@ class Trace:
 
 
 def row(case: Case, cache: Cache, plain: Times, traced: Times) -> dict[str, Any]:
-    """Format a line of the table."""
+    """Return a row of the table."""
     key = case.variant, case.sizes["n"], cache
     cupti_ns = median(batch_time(batch) for batch in traced.durations[key])
     net, allowed = plain.net(key), max(250.0, 0.01 * cupti_ns)

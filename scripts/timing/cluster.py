@@ -100,7 +100,7 @@ def _rows(found: Mapping[int, tables.Run], jobs: int) -> list[dict[str, Any]]:
 
 
 def _verdicts(run: tables.Run) -> dict[tuple[str, str], str]:
-    """Case and cache state → its verdict; without times, its outcome."""
+    """Case and cache state → the verdict or, in a run without times, the outcome."""
     said = "verdict" if run.is_timed else "status"
     table = run.results
     return {(row["case"], row["cache"]): row[said] for _, row in table.iterrows()}

@@ -18,7 +18,7 @@ changed, is not counted.
 
 Counts are cached in .cache/emulated_causes until that problem's kernels or the emulator change. The
 same command therefore continues where an earlier one ended or ran out of time (--seconds), in which
-case it exits with 3. It takes hours of core time; all cores are used.
+case it exits with 3. A full comparison takes hours of processor time, on all cores.
 """
 
 from __future__ import annotations
@@ -299,7 +299,7 @@ def _yes(is_so: bool) -> str:
 
 
 def summary(rows: Sequence[dict[str, str]]) -> str:
-    """`20 steps, 19 of them counted. The same is said in … of these`."""
+    """Sentences such as `20 steps, 19 of them counted. The same is said in … of these`."""
     known = [row for row in rows if not row["counted_at"].startswith(NOT)]
     if not known:
         return f"{len(rows)} steps, none of them counted"

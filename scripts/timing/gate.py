@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
             _write_kernel(repository, is_slower=kernels == "slower")
             found = _compared(repository, options.backend)
             rows.append({"kernels": kernels, "number": str(number), "commit": today, **found})
-            if options.backend == "cuda":  # each is kept, whatever happens to the next
+            if options.backend == "cuda":  # after each, in case the next one fails
                 runs.write(table, rows)
             else:
                 print(*rows[-1].values(), flush=True)

@@ -35,9 +35,9 @@ def case(kernel: str, n: int | str = "*") -> str:
 
 
 ONLY = [case(kernel) for kernel in LADDER]
-"""The `--only` pattern for the ladder at every size."""
+"""The `--only` patterns for the ladder at every size."""
 ALL = [*ONLY, *(case(kernel) for kernel in ONE_KERNEL)]
-"""The `--only` pattern for the ladder and the reduction with one kernel, at every size."""
+"""The `--only` patterns for the ladder and the reduction with one kernel, at every size."""
 
 
 def fresh(folder: Path, only: Sequence[str], timing: Mapping[str, Any] | None = None) -> tables.Run:
@@ -72,7 +72,7 @@ def commit_of_today() -> str:
 
 
 def commit_of(path: Path) -> str:
-    """The commit that made a table, if its rows do not name it."""
+    """The commit that made a table, from made.json, for tables whose rows do not name it."""
     return str(json.loads(path.with_name("made.json").read_text())[path.name]["commit"]["id"])[:7]
 
 

@@ -48,7 +48,7 @@ Simulated = Callable[[Any, float, int], Row]
 
 
 def white(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
-    """0.3 % per batch."""
+    """White noise of 0.3 % per batch."""
     return 0.003 * rng.standard_normal((rounds, slots))
 
 
@@ -269,7 +269,7 @@ def noise_of(model: str) -> Any:
 
 
 def means(pool: Executor, simulated: Simulated, model: str, effect: float, number: int) -> Row:
-    """Average over this many simulations, with seeds 0, 1, …, distributed over the pool."""
+    """Average over `number` simulations, with seeds 0, 1, …, distributed over the pool."""
     size = max(1, number // (4 * (os.cpu_count() or 1)))
     parts = [range(i, min(i + size, number)) for i in range(0, number, size)]
     done = [pool.submit(_part, simulated, model, effect, part) for part in parts]

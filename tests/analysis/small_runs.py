@@ -18,8 +18,8 @@ WIGGLE = (0.0, 0.001, -0.001)
 
 @dataclass(frozen=True)
 class Variant:
-    """`times`: block size → the launch's time in ns; None for a run without times. `counters`: each
-    launch's counters."""
+    """`times`: block size → the launch's time in ns, or None if the run has no times. `counters`:
+    the counters of each launch."""
 
     times: Mapping[int, float | None] = field(default_factory=lambda: {256: 1e6})
     counters: Sequence[Mapping[str, float]] = ({},)
@@ -27,7 +27,7 @@ class Variant:
     """The ns of each launch; empty for a single launch."""
     registers: int = 16
     cubin: str = ""
-    """The hash of the compiled file; if empty, a unique one."""
+    """The hash of the compiled file; if empty, a unique hash is invented."""
     source: str = "ab"
     flops: int = 1_000_000
     missing: Mapping[str, str] = field(default_factory=dict)

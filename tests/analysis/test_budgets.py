@@ -28,7 +28,7 @@ def checked(
     more: Sequence[Record] = (),
     outcome: Outcome | None = None,
 ) -> list[Check]:
-    """Check budgets of a case with one launch for each set of counters."""
+    """Check the budgets of a case that has one launch for each set of counters."""
     kernels = tuple(f"kernel_{i}" for i in range(max(len(counters), 1)))
     records: list[Record] = [
         Planned(CASE, "sum", "v0", "float32", {"n": 64}, {}, 256, 64, True, False, kernels,

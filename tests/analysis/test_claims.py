@@ -1,4 +1,4 @@
-"""claims.yaml is read strictly, and a claim holds only if its whole interval does."""
+"""claims.yaml is read strictly, and a claim holds only if its whole interval satisfies it."""
 
 from __future__ import annotations
 

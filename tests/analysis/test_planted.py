@@ -135,7 +135,8 @@ def counted(kernel: str, grid: int) -> tuple[tuple[str, float, str, str], ...]:
 
 
 def made(launch: Launch, case: str, step: int) -> Compiled:
-    """The compiler's results, with equal names, so that equal machine code is recognised."""
+    """The compiler's results for a kernel, under the same name for all variants of a step, so that
+    identical machine code is recognised."""
     found = built().kernels[compiler.kernel_name(launch.kernel, built(), "all.cu")]
     fits = theoretical_occupancy(architecture(ARCH), BLOCK, found.registers, found.shared_bytes)
     return Compiled(

@@ -38,7 +38,8 @@ def test_compulsory_bytes_are_left_out_where_no_sector_was_counted() -> None:
 
 
 def test_too_few_sectors_for_the_compulsory_bytes_are_not_all_of_them() -> None:
-    """A kernel that loads tiles by the tensor memory accelerator would touch almost nothing."""
+    """Otherwise a kernel that loads tiles with the tensor memory accelerator would seem to touch
+    almost nothing."""
     few = {"distinct_sectors_read": 100_000.0, "distinct_sectors_written": 1_000.0}
     said = value("distinct-over-compulsory", few)
     assert isinstance(said, str)

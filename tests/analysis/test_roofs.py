@@ -1,4 +1,4 @@
-"""The roof of a case is the limit with the longest minimum time, and its name notes what it leaves
+"""The roof of a case is the limit with the longest minimum time, and its name states what it leaves
 out."""
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def test_traffic_is_held_to_what_reads_and_writes_in_the_same_proportion(
 
 
 def test_between_two_mixes_it_is_one_after_the_other_and_says_so() -> None:
-    """4,800 MB of 2:1 traffic, from reading and copying: 3,200 MB are copied and 1,600 MB are
+    """4,800 MB of 2:1 traffic are treated as two parts: 3,200 MB are copied, and 1,600 MB are
     read."""
     roof = roof_of(OLD, written_bytes=BYTES // 3)
     assert roof.named == "2:1 traffic (between reading and copying)"
@@ -159,8 +159,8 @@ def test_a_problem_without_a_roof_says_why() -> None:
 
 
 def test_more_than_the_best_of_ours_is_shown_and_no_error_of_measurement() -> None:
-    """4.2 TB/s, a fifth of which is read, is 102.4 % of the rate of the harness's kernel with this
-    proportion."""
+    """4.2 TB/s of traffic, one fifth of it reads, is 102.4 % of the rate that the harness's own
+    kernel reaches at this proportion."""
     run = made(ALL, written_bytes=4 * BYTES // 5)
     [ladder] = ladders(run)
     assert ladder.winner is not None

@@ -235,7 +235,8 @@ def test_a_cause_must_be_worth_a_part_of_what_was_saved() -> None:
         cases = case_of(run, "v0_before"), case_of(run, "v1_after")
         return causes(Explainer(Readings(run)).compare(*cases))
 
-    # Each takes 2.3 more wavefronts, at one per nanosecond; a millisecond is saved.
+    # The slower variant takes 2.3 more wavefronts for each ideal one, at one wavefront per
+    # nanosecond, and the step saves a millisecond.
     assert found(1e6) == ["fewer bank conflicts"]
     assert found(1e4) == []
 
@@ -330,8 +331,8 @@ def order(pairs: Mapping[str, tuple[float, float]], peaks: Mapping[str, float]) 
 
 
 def test_traffic_comes_after_the_accesses_that_it_follows_from() -> None:
-    """Ten sectors fewer are 320 bytes fewer, or 640 if memory fills the cache with pairs of
-    sectors."""
+    """A decrease of ten sectors is a decrease of 320 bytes, or of 640 if memory fills the cache in
+    pairs of sectors."""
     accesses = {"sectors": (20, 10), "requests": (20, 10), "sectors-over-compulsory": (4, 2)}
     peaks = {"sectors": 1.0, "l2-bytes": 1.0}
     assert order({**accesses, "l2-bytes": (1280, 640)}, peaks) == [

@@ -70,7 +70,8 @@ class Driver(ModuleType):
 
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
-    """Replace pycuda for the backend's modules, which are imported again."""
+    """Replace pycuda with a stand-in, and import the backend's modules again so that they use
+    it."""
     made = Driver()
     package: Any = ModuleType("pycuda")
     package.driver = made
@@ -123,8 +124,8 @@ def test_a_card_that_the_table_knows_is_told_alike_by_both(driver: Driver) -> No
 
 
 def test_a_card_without_a_row_has_the_limits_that_its_driver_tells(driver: Driver) -> None:
-    """The card is newer than all in the table; nvcc writes PTX for the newest one, and the driver
-    compiles it."""
+    """The card is newer than every architecture in the table; nvcc writes PTX for the newest of
+    these, and the driver compiles that PTX."""
     assert (13, 7) not in {each.compute_capability for each in ARCHITECTURES.values()}
     more = {"MAX_THREADS_PER_MULTIPROCESSOR": 3072, "MAX_BLOCKS_PER_MULTIPROCESSOR": 48,
             "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": 511 * 1024}  # fmt: skip

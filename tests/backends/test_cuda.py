@@ -20,8 +20,8 @@ pytestmark = pytest.mark.gpu
 FAULTY = Path(__file__).parent.parent / "faulty" / "bench.yaml"
 
 ROUNDS = (2 + 3) * 3
-"""The placements that choose, plus those that measure, times the rounds in each; 6 rounds are
-requested."""
+"""The placements for choosing a launch shape, plus those for measuring, times the rounds in each; 6
+rounds are requested."""
 
 REASONS = {
     "out_of_bounds": "a kernel wrote after the buffer `y`",

@@ -19,8 +19,8 @@ RIGHT = Right((1,), other=(2,))
 
 @pytest.fixture
 def workspace(cuda: Any, log: list[str]) -> Any:  # noqa: F811
-    """A workspace whose function acts according to `hashes`; its states alternate, starting
-    with the other state."""
+    """A workspace whose function acts according to `hashes`. Its inputs alternate between their two
+    states, starting with the other one."""
 
     @contextlib.contextmanager
     def held() -> Iterator[None]:

@@ -89,7 +89,8 @@ def test_the_first_map_of_a_kernel_for_sm_90_does_not_begin_its_parameters(
 
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The arguments of the driver's function, whose first argument receives the bytes 0 … 127."""
+    """Record the arguments of the driver's encoding function; a stand-in writes the bytes 0 … 127
+    to the address in the first one."""
     given: list[Any] = []
 
     def encode(to: ctypes.c_void_p, *others: Any) -> int:

@@ -20,8 +20,8 @@ HOW = ("failed", "ranked", "either")
 
 @dataclass(frozen=True)
 class Ending:
-    """The outcome of a variant. `refused` and `told` are words in the emulator's reason and in
-    its remarks.
+    """The expected outcome of a variant. `refused`: words from the emulator's reason for rejecting
+    it. `told`: words from the emulator's remarks.
 
     `gpu`: one of HOW. `words`: a regular expression for the reason of the failure, or the reason
     why the variant does not fail.

@@ -43,7 +43,7 @@ class Ground:
 
     @contextmanager
     def held(self, after: int) -> Iterator[None]:
-        """Within the `with` block, this many variants are counted, and workers on any other variant
+        """Within the `with` block, `after` variants are counted, and workers on any other variant
         wait."""
         hold = self.folder / "kernels" / "double" / "hold"
         for ticket in hold.parent.glob("hold.*"):

@@ -19,7 +19,8 @@ from harness.journal.records import Finished, Located, Record
 
 
 def beside(work: Callable[[], int]) -> tuple[threading.Thread, list[int]]:
-    """Run the work in a thread; its exit code is appended to the list."""
+    """Run the work in a thread; return the thread, and the list to which it will append the exit
+    code."""
     codes: list[int] = []
     thread = threading.Thread(target=lambda: codes.append(work()))
     thread.start()
@@ -116,4 +117,4 @@ def test_a_scheduler_killed_in_the_middle_leaves_what_the_same_command_finishes(
     assert alone.run("stopped", "local:2") == 0
     assert alone.csv("stopped") == alone.csv("alone")
     again = [r.stage for r in alone.load("stopped").of(Finished) if r.stage in kept]
-    assert sorted(again) == sorted(kept)  # existing results were not repeated
+    assert sorted(again) == sorted(kept)  # existing results were not computed again

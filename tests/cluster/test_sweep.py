@@ -47,7 +47,7 @@ class Scripted(WorkerPool):
     gives a duration."""
 
     takes: Callable[[Task], Callable[[], bool]] = staticmethod(lambda task: lambda: True)
-    """The time at which a task will have ended, given when it begins."""
+    """Called when a task begins; returns a function that says whether the task has ended by now."""
 
     def __init__(self, does: Does, folder: Path, names: Sequence[str], device: Device) -> None:
         nothing = Requirements("a clock", None, Path(), {}, {}, {})
@@ -102,7 +102,8 @@ class Book:
 
 @dataclass
 class Stage:
-    """Measurements of two cases, each a separate comparison; members act as the test specifies."""
+    """A stage that measures two cases, each in a comparison of its own; the pool's members act as
+    the test specifies."""
 
     cases: list[Case]
     device: Device
@@ -169,8 +170,8 @@ def test_many_cases_begin_before_few_of_a_larger_size(stage: Stage) -> None:
 def test_a_work_item_waits_for_the_worker_with_whom_all_end_sooner(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each case takes a second. If the largest went first, the end would be at 143: 78 + 37 + 28,
-    and 63 + 61."""
+    """Each case takes a second. If the largest item went first, the end would be at 143 s: one
+    worker would take 78 + 37 + 28, the other 63 + 61."""
     clock = Clock()
     monkeypatch.setattr(sweep, "time", clock)
     stage.takes = lambda task: clock.at(clock.now + len(task.item.cases))

@@ -56,12 +56,14 @@ extern "C" __global__ void twice(const DTYPE* input, DTYPE* output, int n) {
 }
 """
 LINE = 5
-"""The conflicts of the store, 32-way if STRIDE is 32; the load on line 7 has as many."""
+"""The line of the store, which has 32-way bank conflicts if STRIDE is 32; the load on line 7 has as
+many."""
 
 
 @pytest.fixture
 def matrix(folder: Path) -> Callable[[int, str], Path]:
-    """The matrix of the tiny problem with a strided access to shared memory and budgets."""
+    """The tiny problem's matrix, with budgets, and a kernel with strided accesses to shared
+    memory."""
     (folder / "kernels" / "double" / "v0.cu").write_text(KERNEL)
     path = folder / "bench.yaml"
     text = path.read_text().replace("block: [64, 128]", "block: [32, 64]")

@@ -21,7 +21,7 @@ from harness.run.emulated.emulate import by_front_end
 SOURCE = BENCH.kernels / "gemm_bf16" / "v4_warp_specialised.cu"
 TILE = 128 * 128
 SIZES = {"m": 72, "n": 64, "k": 328}
-"""One tile of the product, in six steps through a ring of four places."""
+"""One tile of the product, in six steps through a ring buffer with four slots."""
 
 
 @pytest.fixture(scope="module")

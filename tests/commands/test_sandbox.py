@@ -199,7 +199,7 @@ def test_inside_a_real_sandbox_a_stranger_reaches_nothing(folder: Path) -> None:
     assert len(found) == 6
     assert "written" not in found.values()
     assert (run / "report.html").exists()
-    assert list((folder / ".cache" / "compile").iterdir()) == []  # none is used outside it
+    assert list((folder / ".cache" / "compile").iterdir()) == []  # no entry is left outside it
 
 
 REPLACES = """

@@ -1,7 +1,7 @@
-"""Planted regressions close the gate and harmless edits open it: the committed table, and a few
-edits.
+"""Planted regressions close the gate, and harmless edits leave it open: the committed table, and a
+few edits that are tried here.
 
-All edits take many minutes: `make benchmark-gate-edits`.
+Trying all edits takes many minutes: `make benchmark-gate-edits`.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def change(base: Run, new: Run, variant: str = "v1") -> Change:
 
 
 def _wide(wavefronts: float) -> Run:
-    """A run with accesses whose ideal count comes from a model."""
+    """A run whose ideal number of wavefronts comes from a model."""
     made = emulated({WAVEFRONTS: wavefronts})
     model = Counted(name_of("v1"), 0, "kernel", IDEAL, 100.0, "", "emulator-model")
     return Run(made.folder, made.info, [*made.records, model])

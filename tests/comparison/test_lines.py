@@ -12,7 +12,7 @@ from harness.journal.counter_records import SourceLine
 
 
 def place(before: Sequence[SourceLine], after: Sequence[SourceLine]) -> LineOfCode | None:
-    """The line responsible for the bank conflicts of the second source."""
+    """The line that is named for an increase in bank conflicts, given the lines of both runs."""
     base = emulated({WAVEFRONTS: 100.0, IDEAL: 100.0}, lines=before)
     new = emulated({WAVEFRONTS: 400.0, IDEAL: 100.0}, lines=after)
     [found] = [c for c in judge(base, new).changes if c.kind == "worse"]

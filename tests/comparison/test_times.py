@@ -111,8 +111,8 @@ def test_what_identical_code_differs_by_is_the_floor_of_the_others() -> None:
 
 
 def test_all_comparisons_are_one_family() -> None:
-    """Two of forty intervals at 95 % miss the truth, so at most one comparison in twenty is
-    wrong."""
+    """At 95 %, two of forty intervals miss the truth. Therefore all of a run's verdicts are one
+    family: at most one comparison of runs in twenty has a wrong verdict."""
     many = {f"v{i}": Kernel(1e5 + i, sass="1") for i in range(40)}
     changed = {name: replace(kernel, sass="2") for name, kernel in many.items()}
     missed, false, pairs = 0, 0, 12

@@ -25,7 +25,7 @@ def make(work: Path) -> cache.About:
 
 
 def build_all(folder: Path) -> int:
-    """The number of entries that one process gets."""
+    """Build or fetch every entry in one process; return how many exist afterwards."""
     cache.CACHE = folder
     return sum((cache.entry_of(f"{i:032d}", make)[0] / "kernel.cubin").exists()
                for i in range(ENTRIES))  # fmt: skip

@@ -60,7 +60,7 @@ def test_what_is_compiled_lies_beside_what_nvcc_compiled_where_a_sandbox_has_its
         assert place.is_absolute()
         assert below in place.resolve().parents
     assert os.environ["TORCHINDUCTOR_COMPILE_THREADS"] == "1"  # no pool of processes
-    assert os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] == "1"  # no driver, before a fork
+    assert os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] == "1"  # no driver is started before a fork
 
 
 def test_a_place_that_the_user_or_the_sandbox_chose_stays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +76,7 @@ def test_a_function_is_compiled_as_one_graph_for_its_sizes_and_as_often_as_asked
     assert made(-3) == 3
     assert torch.asked == {"fullgraph": True, "dynamic": False}
     assert torch._dynamo.config.recompile_limit > 1000
-    assert torch_compile.compiled(abs, torch) is made  # also for the copies of the buffers
+    assert torch_compile.compiled(abs, torch) is made  # for copies of the buffers, too
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ __global__ void plain(float* x) { x[blockIdx.x] = 1; }
 
 
 def cluster_of(built: Built, symbol: str) -> list[str]:
-    """The directives on clusters in the header of a kernel's PTX."""
+    """The cluster directives in the header of a kernel's PTX."""
     head = built.ptx.read_text().split(f".entry {symbol}(")[-1].partition("{")[0]
     return [line for line in head.splitlines() if "cluster" in line]
 

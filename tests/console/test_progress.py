@@ -21,7 +21,8 @@ def test_places_and_brackets_are_printed_as_they_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen = io.StringIO()
-    # Not `file`: restoring it would fix the current standard output, rather than each test's own.
+    # Not `file`: restoring it would bind the console to the current standard output instead of each
+    # test's own.
     monkeypatch.setattr(progress.console, "_file", seen)
     progress.console.print(SAID)
     assert seen.getvalue() == f"{SAID}\n"

@@ -172,7 +172,8 @@ def test_the_five_lines_of_the_readme_and_the_docs_are_a_workflow_with_this_acti
     [job] = yaml.safe_load(lines)["jobs"].values()
     first, this = job["steps"]
     assert first == {"uses": "actions/checkout@v4"}
-    # No inputs are given, so the job equals the one that the tests below run, except its folder.
+    # No inputs are given, so the job equals the one that the tests below run, except for its
+    # folder.
     assert this == {"uses": "OWNER/REPOSITORY@COMMIT"}
 
 

@@ -18,7 +18,8 @@ from harness.emulator import Module, launch, parse
 
 @pytest.fixture(autouse=True, params=["auto", "judge"])
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run every test twice: with the engine that a launch chooses, and with the judge alone."""
+    """Run every test twice: with the engine that a launch chooses (`auto`), and with `judge`
+    alone."""
     monkeypatch.setitem(launch.__kwdefaults__, "engine", request.param)
 
 

@@ -46,8 +46,8 @@ def assemble(ptx: Path, cubin: Path, arch: str) -> Path:
 
 
 def counts_what_an_h200_does(report: MachineReport, launch: str) -> None:
-    """Assert that 30 of Nsight Compute's readings equal the counts exactly. For a counter that the
-    emulator lacks, the reading was 0."""
+    """Assert that 30 of Nsight Compute's readings equal the emulator's counts. A counter that the
+    emulator lacks must have been read as 0."""
     path = Path(__file__).parents[2] / "reports" / "h200" / "fidelity" / "warpgroups.csv"
     with path.open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["launch"] == launch]
@@ -62,7 +62,8 @@ LETTERS = {"b16": "h", "b32": "r", "b64": "l", "f32": "f", "f64": "d"}
 
 
 def ptx_kernel(body: str, params: Sequence[str] = (), declarations: str = "") -> str:
-    """A module with one kernel `k`. Registers of every type are declared; `%i` is the thread."""
+    """A module with one kernel `k`. Registers of every type are declared; `%i` holds the thread
+    index."""
     parameters = ",\n".join(f".param .{t} p{n}" for n, t in enumerate(params))
     return f"""
 .version 8.0

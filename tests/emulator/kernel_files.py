@@ -132,7 +132,7 @@ def check(path: Path, was: list[Any], a: list[Any]) -> bool:
 
 
 def faults(path: Path) -> dict[int, set[str]]:
-    """The lines at which a fault may be reported, with its kinds."""
+    """The lines at which a fault may be reported, each with the permitted kinds."""
     out = {}
     for number, line in enumerate(path.read_text().split("\n"), 1):
         mark = re.search(r"// FAULT: (.*)$", line)

@@ -47,7 +47,7 @@ def cut(ptx: str, folder: Path) -> Iterator[tuple[str, str]]:
             kept.add(asked[-1])
             asked += uses[defined[asked.pop()]] - kept - {*asked}
         own = "\n".join(each for each in statements if _name(each) in kept)
-        own = re.sub(rf"\d+{name}__{number}(?!\d)", f"{len(name)}{name}", own)  # in longer names
+        own = re.sub(rf"\d+{name}__{number}(?!\d)", f"{len(name)}{name}", own)  # in mangled names
         yield path.stem, re.sub(rf"{name}__{number}(?!\d)", name, _strings_in_use(own))
 
 
@@ -81,7 +81,7 @@ def _name(statement: str) -> str:
 
 
 def _strings_in_use(ptx: str) -> str:
-    """Leave out names of inlined functions to which no line refers."""
+    """Remove the names of inlined functions to which no line refers."""
     before, section, rest = ptx.partition("\t.section\t.debug_str")
     first, *strings = re.split(r"^(?=\$L__info_string\d+:)", rest.rpartition("}")[0], flags=re.M)
     used = {*re.findall(r"\$L__info_string\d+", before)}

@@ -17,7 +17,7 @@ from emulator_tools import ptx_kernel, run
 from harness.emulator import LaunchReport, parse
 
 RANDOM = np.random.default_rng(90)
-ROWS, UNIT, ROOM = 64, 16, 16384  # of a warpgroup's product; bytes; bytes per factor
+ROWS, UNIT, ROOM = 64, 16, 16384  # rows of an MMA; bytes of a unit; bytes per operand
 WIDTHS = {"none": 16, "128": 128, "64": 64, "32": 32}  # bytes of a row in a swizzle atom
 MODES = {"none": 0, "128": 1, "64": 2, "32": 3}
 TYPES = {

@@ -1,4 +1,4 @@
-"""The path in the repository of the source line that a message names."""
+"""The repository path of the source line that a message names."""
 
 from __future__ import annotations
 

@@ -44,8 +44,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """The command, limited to the memory that it may need, so that reading /dev/zero cannot exhaust
-    the machine."""
+    """Run the command with limited memory, so that reading /dev/zero cannot exhaust the machine."""
     most = 6 << 30
     return subprocess.run(
         [sys.executable, "-m", "harness", *arguments], cwd=cwd, text=True, capture_output=True,

@@ -1,4 +1,5 @@
-"""A Python function is exported to a problem.py by its path or as text, or is rejected by name."""
+"""A Python function is exported to a problem.py by its path or as text, or is rejected with a
+message that names it."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_small_terms_vanish_in_a_sum_of_halves_and_not_in_one_of_floats(
 
 @pytest.mark.parametrize("variant", [*IN_HALVES, *IN_FLOATS])
 def test_terms_vanish_in_a_sum_of_bfloat16_that_halves_would_hold(variant: str) -> None:
-    # Numbers of bfloat16 near 512 are 4 apart, halves 0.5.
+    # bfloat16 numbers near 512 are 4 apart; halves are 0.5 apart.
     n = 64 * 1024
     values = np.zeros(n)
     values[0] = 512

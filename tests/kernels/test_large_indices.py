@@ -26,7 +26,8 @@ from harness.matrix import plan
 KERNELS = Path(__file__).parents[2] / "kernels"
 MISSING = 1 << 36  # elements of every array, so that even vectors of eight exceed 2^32
 MISSING_OF_PACKS = {2: 1 << 34, 4: 1 << 32}
-"""The same if 32 bits number an array's packs, by the bytes of an element."""
+"""The same for kernels that number an array's packs in 32 bits: bytes of an element → missing
+elements."""
 BLOCK, BLOCKS = 64, 4
 COLS = 64
 ROWS = MISSING // COLS  # missing rows

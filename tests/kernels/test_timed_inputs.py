@@ -17,7 +17,8 @@ SMALL_BY_NATURE = {("softmax_rows", "float16")}
 """If more than 2^14 quotients add up to 1, most are below the smallest normal half. They are
 computed as floats, and rounding them to halves takes no longer than rounding others."""
 OF_HALVES = 5e-3
-"""The share of results in a narrow type that may be subnormal, as products and differences are."""
+"""The share of results in a narrow type that may be subnormal: some products and differences
+are."""
 
 
 def timed(name: str) -> Iterator[tuple[Problem, dict[str, int], str, Mapping[str, Array]]]:

@@ -15,7 +15,7 @@ from harness.errors import ConfigError, ExpressionError
 from harness.matrix.expressions import LARGEST, Expression, Number, is_cut
 
 NAMES = {"n": 1_000_003, "block": 256, "warp_size": 32, "zero": 0}
-"""For hand-worked and generated expressions alike."""
+"""The names in both hand-worked and generated expressions."""
 
 
 def infix(operators: list[str]) -> st.SearchStrategy[str]:

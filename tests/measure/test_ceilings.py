@@ -93,7 +93,7 @@ def nothing_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("nothing_compiled")
 def test_each_ceiling_is_that_of_its_best_shape(small: Device) -> None:
     found = {c.name: c for c in measure_ceilings(FakeBackend(small), np.random.default_rng(1))}  # type: ignore[arg-type]
-    # A cache of 64 KiB is too small for one tile of l2_bandwidth, so that has no ceiling here.
+    # A cache of 64 KiB is too small for one tile of l2_bandwidth, so there is no such ceiling here.
     bandwidths = [
         "read_bandwidth", "copy_bandwidth", "mix_4_1_bandwidth", "mix_2_1_bandwidth",
         "mix_1_4_bandwidth", "write_bandwidth", "shared_bandwidth",

@@ -193,7 +193,7 @@ def test_a_slow_case_takes_part_in_as_many_rounds_as_a_second_holds(entries: lis
             found.setdefault(r.case.split("/")[1], []).append(r.round)
         return found
 
-    # A cold launch, and a warm one that another precedes: three per round.
+    # A round has three launches: a cold one, and a warm one preceded by another.
     assert rounds_of(40e6)["v2"] == [0, 1, 2, 3, 4, 5, 6, 7]
     assert rounds_of(100e6)["v2"] == [0, 1, 2]
     assert rounds_of(10e9)["v2"] == [0], "one at least"

@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
         return 1 if behaviour == "broken" else 0
     if "--query-metrics" in arguments:
         text = METRICS.read_text()
-        # A GPU whose counters are named by operation, as some are.
+        # Simulate a GPU that names its counters by operation, as some GPUs do.
         print(text.replace("dram__bytes_read ", "dram__bytes_op_read ") if detail == "op" else text)
         return 0
     return profile(arguments, behaviour, detail)

@@ -1,5 +1,5 @@
-"""Every process that the harness starts ends with all its descendants, before the harness is
-gone."""
+"""Every process that the harness starts ends, with all its descendants, before the harness itself
+does."""
 
 from __future__ import annotations
 

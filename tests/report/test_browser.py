@@ -143,7 +143,8 @@ def test_a_hostile_name_is_inert_in_every_page(
     pages = [report.write(run, single_file=True)] if single else _pages(run)
     for page in pages:
         browser.open(page.as_uri(), 1280)
-        # What the name would do if any of it were read as HTML, now and when a figure is explored.
+        # The name would call `alert` if any part of it were parsed as HTML, now or when a figure is
+        # explored.
         browser.evaluate("window.alert = () => { window.caught = true }")
         ask(browser, "unfold()")
         assert ask(browser, "explore()")["empty"] == 0

@@ -1,5 +1,5 @@
-"""Data generated ahead waits in the permitted amount of memory, and no process waits for it in
-vain."""
+"""Data that is generated in advance stays within the permitted memory, and no process waits for it
+in vain."""
 
 from __future__ import annotations
 

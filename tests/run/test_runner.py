@@ -69,7 +69,8 @@ def test_the_right_variant_is_untouched_by_the_faulty_ones(faulty: tables.Run) -
 
 
 def test_waves_are_the_grids_blocks_over_those_that_fit_the_machine(faulty: tables.Run) -> None:
-    # 132 multiprocessors of 64 warps and at most 32 blocks: 2 or 4 warps a block, 64 or 32 blocks.
+    # Each of the 132 multiprocessors has room for 64 warps and at most 32 blocks. Blocks have 2 or
+    # 4 warps; grids have 64 or 32 blocks.
     for block, blocks, resident in ((64, 64, 32), (128, 32, 16)):
         (made,) = faulty.compiled[f"double/right/float32/n=4096/block={block}"]
         assert made.waves == blocks / (132 * resident)

@@ -30,8 +30,8 @@ def tmp_path(same_place: Path) -> Path:
 
 @pytest.fixture
 def emulate(folder: Path, importable: None) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run four variants on sixteen cores, each of which uses a large amount of memory for a
-    while."""
+    """Run four variants, each of which uses a large amount of memory for a while, on sixteen
+    cores."""
 
     def run(mib: int, before: Callable[[], None]) -> subprocess.CompletedProcess[str]:
         hungry = "    def reference(self, sizes, dtype, inputs):\n"

@@ -74,7 +74,8 @@ def assert_models_are_equal_unless_named(
 
 def assert_ptx_moves_as_much(comparison: ModuleType, each: Any, ptx: Any, code: Any) -> None:
     """Assert that PTX and machine code agree on the values and provenance of the bulk copy unit's
-    counters, except those of all its instructions, and that the readings agree with PTX."""
+    counters, except the totals of its instructions and requests, and that the readings agree with
+    PTX."""
     ours = {one.name: one for one in code.counters if "_tma" in one.name}
     found = [one for one in ptx.counters if "_tma" in one.name]
     left_out = {"smsp__inst_executed_pipe_tma.sum", "l1tex__tmain_requests.sum"}

@@ -51,7 +51,8 @@ def test_registers_are_handed_out_within_sub_partitions() -> None:
     [("sm_75", 16, 0.5), ("sm_86", 16, 16 / 48), ("sm_89", 24, 0.5), ("sm_90", 32, 0.5)],
 )
 def test_blocks_of_one_warp_reach_the_limit_on_blocks(name: str, blocks: int, ratio: float) -> None:
-    # One warp per block: as many warps as allowed blocks: 16 of 32, 16 of 48, 24 of 48, 32 of 64.
+    # With one warp per block, as many warps fit as blocks are allowed: 16 of 32, 16 of 48, 24 of
+    # 48, 32 of 64.
     occupancy = theoretical_occupancy(architecture(name), 32, 16, 0)
     assert occupancy == Occupancy(blocks, blocks, ratio, "blocks")
 

@@ -33,8 +33,8 @@ def placed(*placements: list[float]) -> dict[tuple[int, int], float]:
 
 def test_a_batch_is_its_mean_without_the_tenth_at_either_end() -> None:
     assert batch_time([100.0] * 8 + [1.0, 9000.0]) == 100.0
-    assert batch_time([10, 20, 3000]) == 20.0  # at least one
-    assert batch_time([10, 20]) == 15.0  # too few
+    assert batch_time([10, 20, 3000]) == 20.0  # at least one time is left out at either end
+    assert batch_time([10, 20]) == 15.0  # too few to leave any out
 
 
 def test_a_mean_tells_apart_what_the_ticks_of_a_median_hide() -> None:

@@ -90,8 +90,8 @@ class FakeBackend:
         return FakeWorkspace(buffers, inputs)
 
     def event_costs(self, cache: str, launches: int) -> tuple[float, ...]:
-        """The cost of its events, which is nothing: a self-timed kernel records only its own begin
-        and end."""
+        """The events of this device cost nothing: an interval exceeds the time that the self-timed
+        kernel measures only by the kernel's own begin and end."""
         return (IN_AND_OUT_NS,) * launches
 
     def rest(self) -> None: ...

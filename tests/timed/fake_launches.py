@@ -174,7 +174,7 @@ class FakeLaunches:
         self._known = self._y.copy()
 
     def keep_by_shape(self) -> None:
-        """Return the result for the first inputs of this shape again."""
+        """Return, for all inputs of one shape, the result for the first inputs of that shape."""
         self._y = self._by_shape.setdefault(self._y.size, self._y.copy()).copy()
 
     def hash_inputs(self) -> None:

@@ -51,7 +51,8 @@ class Station:
         library: str = "null", rows: str = "", choice: Choice | None = None,
         wanted: ProfileOptions | None = None, timing: str = "",
     ) -> Run:  # fmt: skip
-        """The state of the folder after a run; `stopped`: why the run ended early.
+        """Run the variants in the folder; return the content of the run's folder. Afterwards,
+        `self.stopped` is the error that ended the run early, or None.
 
         `rows`: the variants' lines of bench.yaml, if names are not enough. `wanted`: the profiling
         options, if any. `timing`: additional settings, after a comma.

@@ -59,7 +59,7 @@ class Stage:
             (folder / name).chmod(0o755)
 
     def start(self, place: str = "") -> subprocess.Popen[str]:
-        """A run that waits at the given point."""
+        """Start a run, which waits at the given point if there is one."""
         if place:
             self.pause.touch()
             self._reached.unlink(missing_ok=True)
@@ -81,7 +81,7 @@ class Stage:
         return running
 
     def run(self) -> subprocess.CompletedProcess[str]:
-        """Make a whole run."""
+        """Run to completion."""
         started = self.start()
         said, _ = started.communicate(timeout=200)
         return subprocess.CompletedProcess(started.args, started.returncode, said)

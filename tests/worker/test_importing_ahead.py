@@ -29,7 +29,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, st
 
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The driver is regarded as started if a module of that name was imported."""
+    """Regard the CUDA driver as started once a module of that name has been imported."""
     monkeypatch.setattr(worker, "_has_begun_cuda", lambda: "begins_the_driver" in sys.modules)
 
 

@@ -66,7 +66,7 @@ class Saving:
     peaks: Mapping[str, float]
     """Quantity → the amount that the machine can process per nanosecond."""
     waits: Mapping[str, Pair] = field(default_factory=dict)
-    """Class of time_spent.py → nanoseconds; empty if warps were not sampled."""
+    """Wait class (a key of time_spent.REASONS) → nanoseconds; empty if warps were not sampled."""
     at_roof: bool = False
     """True if a unit on the path to memory limited the slower case."""
 
@@ -84,8 +84,8 @@ class Rule:
     threshold: float
     """The factor by which the quantity must be better in the faster case."""
     matters: float
-    """The level from which the quantity matters: in the slower case if lower is better, else in the
-    faster."""
+    """The smallest value at which the quantity matters: in the slower case if lower is better, else
+    in the faster case."""
     cause: str
     ideas: tuple[str, ...] = ()
     """The ideas of harness/cases.py that the rule confirms."""
@@ -250,8 +250,8 @@ RULES = MISTAKES + PRICED + FILL
 TRAFFIC, SECTOR = ("l2-bytes", "dram-bytes"), 32
 FOLLOWS = 0.5
 """Saved traffic is attributed to saved accesses if at least this share of it consists of sectors
-that are no longer touched. A sector that the L2 cache fetches from memory passes it twice, in and
-out."""
+that are no longer accessed. A sector that is fetched from memory crosses the L2 cache twice, once
+in and once out."""
 
 LAUNCH_SHARE = (0.5, 2.0)
 """A saved launch explains the time saved if that time is within these factors of a launch's
@@ -286,7 +286,7 @@ def _consequences_last(held: Sequence[Rule], pairs: Mapping[str, Pair]) -> list[
 
 
 def _follows(rule: Rule, pairs: Mapping[str, Pair]) -> bool:
-    """Return whether the sectors that are no longer touched account for the traffic saved."""
+    """Return whether the sectors that are no longer accessed account for the traffic saved."""
     if rule.amount not in TRAFFIC or not {"sectors", rule.amount} <= pairs.keys():
         return False
     sectors, traffic = pairs["sectors"], pairs[rule.amount]
@@ -294,12 +294,12 @@ def _follows(rule: Rule, pairs: Mapping[str, Pair]) -> bool:
 
 
 def relieved(pairs: Mapping[str, Pair]) -> list[Rule]:
-    """The rules whose quantities improved on the second side, regardless of time."""
+    """The rules whose quantities improved from the first case to the second, regardless of time."""
     return _once(rule for rule in RULES if rule.moved(pairs))
 
 
 def shown(pairs: Mapping[str, Pair]) -> frozenset[str]:
-    """The ideas that these quantities can show, according to at least one rule."""
+    """The ideas for which at least one rule uses one of these quantities as evidence."""
     return frozenset(idea for rule in RULES if rule.quantity in pairs for idea in rule.ideas)
 
 

@@ -1,6 +1,6 @@
 """Break down a case's time by each unit's minimum time and by stall reason.
 
-The module describes the time of either case of a step in two ways:
+The module describes the time of a case in two ways:
 
 - A unit's minimum time is its amount of work over its peak. The unit whose minimum time is the
   largest share of the kernel's time is the nearest roof ("Speed of Light" in Nsight Compute). A
@@ -98,7 +98,7 @@ class Spent:
 
     @property
     def longest_wait(self) -> tuple[str, float] | None:
-        """The most frequent wait, in words, and its share of the time."""
+        """The wait class with the largest share of the time, in words, and that share."""
         return self._largest(self.waits, WORDS)
 
     def _largest(
@@ -143,7 +143,7 @@ def _arithmetic(readings: Readings, p: Planned) -> float:
 
 
 def _shares(readings: Readings, p: Planned) -> Mapping[str, float]:
-    """The share of the time spent in each wait class, per launch, weighted by its duration."""
+    """The share of the time spent in each wait class: the mean over launches, by duration."""
     found, known, every = dict.fromkeys(REASONS, 0.0), 0.0, 0.0
     steps = readings.steps(p.case)
     for step in steps:

@@ -94,7 +94,7 @@ class Finding:
 
     `verdict`: supported, unexplained, nothing (no difference to explain), uncounted, untimed, or
     identical (the same machine code, launched in the same way). If the same code is launched
-    differently, only GPU occupancy can be a cause. `causes`: those whose rules hold, the leading
+    differently, only GPU occupancy can be a cause. `causes`: the causes whose rules hold, the main
     one first; in an untimed step, the losses that the later case avoids. `other_way`: what the
     slower case does better; in an untimed step, what the earlier case does better. Only a timed run
     can tell which of these changes matters.
@@ -259,8 +259,8 @@ class Explainer:
         return times[0].value - times[1].value if times[0] and times[1] else math.inf
 
     def _launches(self, slow: Planned, fast: Planned) -> list[Cause]:
-        """Return whether the time saved roughly equals the time of all launches except the
-        longest."""
+        """Name fewer launches, or shorter ones besides the longest, as the cause if their cost is
+        roughly the time saved; otherwise return an empty list."""
         if not slow.kernels or not fast.kernels:
             return []  # the kernels of a Python or host function are unknown
         steps, fewer = (self.run.timings.step_times(p.case, "cold") for p in (slow, fast))

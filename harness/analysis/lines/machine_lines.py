@@ -28,7 +28,7 @@ def by_line(
 
 
 def text(each: MachineInstruction) -> str:
-    """One instruction under HEADING."""
+    """Format one instruction in the columns that HEADING names."""
     memory = _memory(each)
     shown = (
         f"{each.address:>7x} {each.warps:>12,} {_mean(each.threads, each.warps):>6} "

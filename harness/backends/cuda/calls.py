@@ -85,8 +85,9 @@ class Module:
         driver.
 
         The compiler aligns a tensor map's address, not its offset. On sm_90, parameters begin at
-        0x210 of their bank, and one at a multiple of 128 has 112 unused bytes before it.
-        Raises LaunchError if the driver compiles the kernel, because the offsets are then unknown.
+        0x210 of the constant bank, so a first parameter that is aligned to 128 bytes has 112 unused
+        bytes before it. Raises LaunchError if the driver compiles the kernel, because the offsets
+        are then unknown.
         """
         if self._file != self._built.cubin:
             raise LaunchError(

@@ -15,7 +15,8 @@ sizes."""
 
 
 def kernels(call: Callable[[], Any], synchronize: Callable[[], None]) -> tuple[str, ...]:
-    """List the device's work in order, each name once; empty if torch or CUPTI is not available."""
+    """List by name what the device executes for the call, in order, each name once; empty if torch
+    or CUPTI is not available."""
     try:
         from torch.autograd import DeviceType
         from torch.profiler import ProfilerActivity, profile

@@ -38,7 +38,8 @@ class SelfTimed:
         self._marks = np.zeros((self._blocks, 2), np.uint64)
 
     def beyond(self, cache: Cache, launches: int) -> tuple[float, ...]:
-        """Return each launch's difference in ns, after a first launch that loads the code."""
+        """Return, for each launch, by how many ns the events' interval exceeds the kernel's own
+        time. A first launch, which loads the code, is not included."""
         memory = [cuda.mem_alloc(n) for n in (self._marks.nbytes, VALUES_BYTES, 4)]
         try:
             cuda.memset_d8(memory[1], 0, VALUES_BYTES)

@@ -48,9 +48,8 @@ from harness.journal.records import Cache
 from harness.problem import Role
 
 _CACHES: tuple[Cache, ...] = ("cold", "warm", "cold", "warm", "cold")
-"""The number of launches compared to see whether a result varies. A result
-that differs half of the time goes unnoticed for one set of inputs out of 32, and there are two
-sets."""
+"""The cache states of the launches that are compared to see whether a result varies. A result that
+differs half of the time goes unnoticed for one set of inputs out of 32, and there are two sets."""
 
 _AROUND: Mapping[Cache, int] = {"cold": 5, "warm": 3}
 """The number of helper kernels around a timed launch: one holds the stream, one poisons

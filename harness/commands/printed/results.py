@@ -182,7 +182,7 @@ def _shape(p: Planned) -> str:
 
 
 def _over(run: Run, rung: Rung, library: Rung) -> Comparison | None:
-    """Format the speed-up over the library."""
+    """The speed-up over the library; None for the library itself."""
     if rung is library:
         return None
     return run.compare(rung.planned.case, library.planned.case)
@@ -202,7 +202,7 @@ def as_data(
 ) -> as_json.Results:
     """Every ladder, at every size, in base units; absent values are null.
 
-    `ladders` are timed; `counted` are those of a run without times.
+    In the result, `ladders` is for timed runs, and `counted` for runs without times.
     """
     info = run.info
     return {

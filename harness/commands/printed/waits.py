@@ -35,7 +35,7 @@ def table(kernel: str, waits: Sequence[Wait]) -> Table:
 
 
 def mbarriers(waits: Sequence[Wait]) -> str:
-    """The positions of adjacent mbarriers."""
+    """The position of one mbarrier, or the range of several adjacent ones."""
     first, last = (
         each.mbarrier.removesuffix(" in shared memory") for each in (waits[0], waits[-1])
     )

@@ -90,7 +90,7 @@ def _nothing_left(sides: Sides, comparing: Comparing, given: str, kernels: Path)
 
 
 def _changed(sides: Sides, base: two_sides.Base) -> Sides:
-    """Drop the variants whose machine code is the same on both sides, and print how many."""
+    """Drop the variants that are made from the same files on both sides, and print how many."""
     same = unchanged.variants(sides.bench, SUFFIX, base.bench, sides.pairs)
     console.print(
         f"--changed-only: {len(same)} of {len(sides.pairs)} variants have the same sources and "

@@ -125,7 +125,7 @@ class WholeRun:
         return is_alone and request.wanted is None and self._told is None and not self._lost
 
     def _drawn(self, finished: tables.Run) -> str:
-        """Draw the report and return its path. After a stop request, skip drawing many pages."""
+        """Draw the report and return its path; after a stop request, give up after DRAWING_S."""
         if self._told is None:
             return str(report.write(finished))
         try:

@@ -40,7 +40,7 @@ class HostLibrary:
 
 
 def unit(case: Case, kernels: Path, arch: str) -> Unit:
-    """Return the unit to compile for a host case. The function's name is the only one in it."""
+    """Return the unit to compile for a host case; its `names` has only the function's name."""
     function = case.function.partition(":")[2]
     return replace(unit_of_kernels(case, kernels, arch), names=(function,))
 

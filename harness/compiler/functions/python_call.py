@@ -157,7 +157,7 @@ def results(
 
 def _alike(result: Any, buffer: Any) -> bool:
     """Return whether the types are the same, or both are integers, since a library may return wider
-    ones."""
+    integers."""
     floating = result.is_floating_point(), buffer.is_floating_point()
     return bool(result.dtype == buffer.dtype or not any(floating))
 

@@ -1,9 +1,9 @@
 """Call torch.compile as its users do, with the results cached on disk.
 
-Each placement is a separate process and would compile again, which takes half a minute per row.
-Therefore torch's caches are next to the nvcc cache (a sandboxed run has its own). A process
-that finds its kernels in a cache is ready in a second or two. The caches also record which of
-several launch shapes was the fastest, so that all placements time the same kernel.
+Each placement is a separate process and would compile again, which takes half a minute for each row
+of the report's tables. Therefore torch's caches are next to the nvcc cache (a sandboxed run has its
+own). A process that finds its kernels in a cache is ready in a second or two. The caches also
+record which of several launch shapes was the fastest, so that all placements time the same kernel.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Read the C header of a machine, so that Python lays out structs exactly as the compiler does.
+"""Read the C header of a C++ engine, so that Python lays out structs exactly as the compiler does.
 
 Parsing a header takes as long as importing NumPy. The header is therefore parsed once, and the
 result is kept in the user's cache, as the Python module that cffi generates for this purpose. The
@@ -33,8 +33,8 @@ _FOR_THE_COMPILER = re.compile(r"^#ifdef __cplusplus$.*?^#endif$|^#[^\n]*$", re.
 
 
 class CHeader:
-    """A header's structs, constants and functions. It may use `i32` etc., but nothing else that it
-    includes."""
+    """The structs, constants and functions that a header declares. The header may use integer types
+    such as `i32`, but nothing else from the files that it includes."""
 
     def __init__(self, path: Path) -> None:
         self.ffi = _parsed(_OF_BITS + _FOR_THE_COMPILER.sub("", path.read_text()))
@@ -45,7 +45,7 @@ class CHeader:
         return self.ffi.dlopen(None)
 
     def new(self, struct_: str, **fields: Any) -> Any:
-        """Create a struct, which lives as long as something refers to it."""
+        """Create a struct, which lives as long as a Python object refers to it."""
         return self.ffi.new(f"{struct_} *", fields)
 
     def at(self, array: NDArray[Any]) -> Any:
@@ -72,8 +72,8 @@ class CHeader:
         return np.dtype(f"{'u' if unsigned else 'i'}{self.ffi.sizeof(of)}")
 
     def packer(self, struct_: str) -> struct.Struct:
-        """Return a packer that sets all fields of a struct at once; they are plain numbers and
-        pointers."""
+        """Return a packer that writes all fields of a struct at once. The fields must be plain
+        numbers or pointers."""
         dtype = self.dtype(struct_)
         codes = "".join(field[0].char for field in (dtype.fields or {}).values())
         packed = struct.Struct("@" + codes)
@@ -88,7 +88,7 @@ def cache_folder() -> Path:
 
 
 def _made(module: ast.Module) -> Any:
-    """Return the FFI that cffi's module makes: `ffi = _cffi_backend.FFI(literals)`."""
+    """Return the FFI object of cffi's module: `ffi = _cffi_backend.FFI(literals)`."""
     (call,) = (each.value for each in module.body if isinstance(each, ast.Assign))
     if not isinstance(call, ast.Call):
         raise ValueError("no call")

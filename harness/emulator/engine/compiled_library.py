@@ -26,8 +26,8 @@ FLAGS = (
 )  # fmt: skip
 
 _TOGETHER = {"judge", "races"}
-"""Folders whose sources are compiled together. Each source instantiates the same templates, which
-takes longer than compiling the rest of it."""
+"""Folders whose sources are compiled in one compiler call. All sources of a folder instantiate the
+same templates, which takes longer than compiling the rest of a source."""
 
 COMPILING_S = 600.0
 """Deadline for compiling on busy cores, which is not counted against other deadlines."""
@@ -131,7 +131,8 @@ def _processor() -> str:
 
 
 def names_of(header: CHeader, lookup: Callable[[int, Any], int]) -> dict[str, int]:
-    """Map names to indices, from a library function that returns one name after another."""
+    """Map names to indices. `lookup`: a library function that stores the name with a given index,
+    and returns 0 after the last name."""
     names: dict[str, int] = {}
     name = header.ffi.new("const char **")
     while lookup(len(names), name):

@@ -19,8 +19,8 @@ from harness.silicon.architectures import Architecture, UnknownArchitectureError
 
 CHUNK_THREADS = 2**16
 MOST_CHUNK_THREADS = 2**20
-_STAMP_BYTES = 28  # per watched word of shared memory
-_ORIGIN_BYTES = 4  # per watched word of local memory
+_STAMP_BYTES = 28  # per tracked word of shared memory
+_ORIGIN_BYTES = 4  # per tracked word of local memory
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Requested(NamedTuple):
 def configure(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfiguration:
     """Check the requested settings. Raises LaunchError if the architecture does not allow them.
 
-    The settings of a program's previous launch are not checked again.
+    Settings that equal those of the program's previous launch are not checked again.
     """
     key, last = _key(asked), program.remembered.get(configure)
     if last is None or last[0] != key:
@@ -74,7 +74,7 @@ def configure(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfi
 
 
 def _key(asked: Requested) -> list[tuple[type, Any]]:
-    """Return a key that also distinguishes types: True is not 1."""
+    """Return a key that includes the types of the values, because True equals 1."""
     parts = [
         *_extents(asked.grid), None, *_extents(asked.block), None,
         *_extents(asked.cluster or ()), *asked[2:-1],

@@ -99,7 +99,7 @@ def counters(
 
 
 def uncounted(program: Program, instructions: tuple[InstructionCount, ...]) -> Uncounted:
-    """The counters that the launch lacks, and why."""
+    """The counters that the launch lacks, each with the reason."""
     kinds = program.once(_access_kinds)
     return of_mixed(instructions, lambda site: kinds.get(site, ()))
 
@@ -280,7 +280,8 @@ def _of_either_form(program: Program) -> frozenset[int]:
 def _unevenly_repeated(
     program: Program, instructions: tuple[InstructionCount, ...]
 ) -> frozenset[int]:
-    """Find the sites in loops that a warp's lanes left after different numbers of iterations."""
+    """Find the instructions in loops that a warp's lanes left after different numbers of
+    iterations."""
     loops = program.once(ways_out)
     return frozenset().union(
         *(inside for site, inside in loops if instructions[site].diverged_warps)
@@ -290,8 +291,9 @@ def _unevenly_repeated(
 def _shared_provenance(
     program: Program, instructions: tuple[InstructionCount, ...], as_in_ptx: frozenset[int]
 ) -> tuple[Provenance, Provenance]:
-    """The provenance: exact, unless some executed shared access is not covered by a rule derived
-    from hardware, or may be merged with another by ptxas, or issued for fewer lanes at a time."""
+    """Return the provenance of the shared-memory wavefronts, and that of the ideal ones. Both are
+    exact unless an executed access is not covered by a rule derived from hardware readings, may be
+    merged with another by ptxas, or may be issued for some of its lanes at a time."""
     cost: Provenance = EXACT
     ideal: Provenance = EXACT
     if any(

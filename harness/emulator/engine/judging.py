@@ -63,7 +63,7 @@ _REGISTER_BYTES = 1 << 27  # for all blocks that execute together
 _SLICE_SECONDS = 0.2  # so that an interrupt is noticed
 _OTHER_ORDERS = (1, 2, 3, 4)
 _MOST_INSTRUCTIONS = 2**22  # most thread instructions of a launch judged in other orders
-_MOST_BYTES = 2**26  # most bytes of such a launch's buffers, which are copied
+_MOST_BYTES = 2**26  # most bytes of such a launch's buffers, which are copied for each order
 _LONGER = 4  # another order's limit, waits included, as a multiple of the usual order's count
 
 
@@ -76,7 +76,7 @@ def run_in_orders(
     judge's. `waits`: as for `run`."""
     usual = usual or partial(run, waits=waits)
     size = sum(each.size for each in memory.allocations)
-    at_least = configuration.blocks * configuration.threads  # instructions
+    at_least = configuration.blocks * configuration.threads  # thread instructions
     has_orders = program.once(_has_orders) and at_least <= _MOST_INSTRUCTIONS
     if not (configuration.checks and has_orders and size <= _MOST_BYTES):
         return usual(program, configuration, memory, params)
@@ -95,8 +95,8 @@ def run_in_orders(
 
 
 def _has_orders(program: Program) -> bool:
-    """Return whether to try several orders. A kernel that reads a clock is excluded, because the
-    clock's values depend on the order.
+    """Return whether to judge the program in several orders of warps. A kernel that reads a clock
+    is excluded, because the clock's values depend on the order.
     """
     return depends_on_order(program) and not program.once(waiting_loops).clocks
 
@@ -107,12 +107,12 @@ def run(
 ) -> Outcome:  # fmt: skip
     """Execute blocks until all have ended or a fault occurs.
 
-    `variables`: if given, observe every byte; the value is the number of leading buffers that are
-    module variables. `waits`: record what threads wait for at mbarriers. `schedule`: the number of
-    the warps' order; with 0, all warps advance together (`schedule.h`). Blocks whose wait never
-    ends may be waiting for other blocks that a device would hold at the same time. Therefore,
-    before a deadlock is reported, the launch is restarted with as many blocks at a time as a device
-    holds. Raises LaunchError if their memory does not allow that.
+    `variables`: the number of module variables, which are the first buffers; if it is given, the
+    accesses to every byte are recorded. `waits`: record what threads wait for at mbarriers.
+    `schedule`: the number of the warps' order; with 0, all warps advance together (`schedule.h`).
+    Blocks whose wait never ends may be waiting for other blocks that a device would hold at the
+    same time. Therefore, before a deadlock is reported, the launch is restarted with as many blocks
+    at a time as a device holds. Raises LaunchError if their memory does not allow that.
     """
     c = configuration
     before = memory.copied() if c.chunk_blocks < c.held_blocks else None
@@ -142,7 +142,7 @@ def _run_once(
 
 
 class _Run:
-    """One run, and the objects that must stay alive with it."""
+    """One run, and the objects that must stay alive until it ends."""
 
     def __init__(
         self, program: Program, configuration: LaunchConfiguration, memory: AddressSpace,
@@ -276,7 +276,7 @@ def traits(program: Program) -> list[int]:
 class OfLines:
     """Properties of the accesses on each source line, read from the PTX for use with machine code.
 
-    `verb` is IS_LOAD, IS_STORE or, for atomics, 0.
+    The parameter `verb` is IS_LOAD, IS_STORE or, for atomics, 0.
     """
 
     def __init__(self, module: Module, kernel: str) -> None:
@@ -301,8 +301,8 @@ class OfLines:
 
     def traits(self, location: Location | None, verb: int) -> int:
         """The traits of a line's accesses. Traits that cause or permit a race apply only if all
-        accesses have them; the word is a flag if the result of any access affects a thread's
-        control flow or addresses.
+        accesses have them; the accessed word counts as a flag if the result of any access affects a
+        thread's control flow or addresses.
         """
         found = self._traits.get((user_line(location), verb), [0])
         every = layout.SPECULATIVE | layout.VARIES

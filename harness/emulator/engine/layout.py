@@ -22,10 +22,11 @@ OBSERVED = HEADER.fields("Observed")
 _COUNTS = HEADER.fields("Counts")
 BY_SITE = _COUNTS[: _COUNTS.index("block_warps")]
 BY_BLOCK = _COUNTS[len(BY_SITE) :]
-"""The 64-bit counts: one kind of count for all sites or all basic blocks, then the next kind."""
+"""The kinds of count per site and per basic block. All 64-bit counts of one kind are stored
+together, followed by those of the next kind."""
 
 
 def __getattr__(name: str) -> int:
     value: int = getattr(HEADER.constants, name)
-    globals()[name] = value  # the next lookup finds it directly
+    globals()[name] = value  # so that the next lookup does not call this function
     return value

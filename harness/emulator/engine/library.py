@@ -27,7 +27,7 @@ def is_to_compile() -> bool:
 
 @functools.cache
 def load() -> Machine | str:
-    """Return the machine, compiled if necessary, or why there is none."""
+    """Return the machine, compiled if necessary, or the reason why it is unavailable."""
     library = compiled("machine", HEADER, MACHINE)
     if isinstance(library, str):
         return library

@@ -261,7 +261,8 @@ def _of_program(program: Program) -> Any:
 
 
 def _names_clusters(program: Program, encoded: Encoded) -> bool:
-    """Return whether the kernel reads its block's cluster, or the block's place in it."""
+    """Return whether the kernel reads special registers that identify its block's cluster or the
+    block's position in it."""
     specials = loaded().specials
     return any(
         encoded.special_offsets[number] >= 0

@@ -25,8 +25,8 @@ Peek = Callable[[int, int, int], bytes]
 
 
 class Printer:
-    """Formats and keeps the output of a launch. `too_much` is the reason if the launch had to stop
-    because of its output.
+    """Formats and keeps the output of a launch. `too_much`: the reason why the launch was stopped,
+    if it printed too much; otherwise empty.
     """
 
     def __init__(self, peek: Peek) -> None:

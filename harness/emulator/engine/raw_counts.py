@@ -1,4 +1,4 @@
-"""Counts kept while a launch runs: per instruction for memory accesses, per block for all else.
+"""Counts kept while a launch runs: per instruction for memory accesses, else per basic block.
 
 Except for memory accesses, an instruction's counts are derived from the counts of the basic blocks
 that contain it, so instructions need no counters of their own.
@@ -22,12 +22,13 @@ _APART = 16  # words between the counts of two jobs, so that they share no cache
 
 @dataclass
 class RawCounts:
-    """Counts of one launch. Lists are indexed by site or by basic block."""
+    """Counts of one launch. Lists are indexed by site (PTX instruction) or by basic block."""
 
     requests: list[int]
     sectors: list[int]
     colliding: set[int]
-    """Atomics by several lanes on the same address, which are served in rounds."""
+    """The sites of atomics in which several lanes of a warp access the same address; such an atomic
+    is served in rounds."""
     shared_requests: list[int]
     wavefronts: list[int]
     wavefronts_ideal: list[int]
@@ -61,7 +62,8 @@ class JobCounts:
 
     @cached_property
     def summed(self) -> RawCounts:
-        """Combine the jobs' counts: sums, or maxima."""
+        """Combine the jobs' counts: the maximum of `atomic_most_lanes`, the union of `colliding`,
+        and the sums of all others."""
         by_job = self._held.reshape(-1, self.apart)
         totals, most = by_job.sum(0).tolist(), by_job.max(0).tolist()
         counts = {name: totals[at] for name, at in self._places.items()}
@@ -95,7 +97,7 @@ def executed_lines(program: Program, counts: RawCounts) -> set[int]:
 
 
 def instruction_counts(program: Program, counts: RawCounts) -> tuple[InstructionCount, ...]:
-    """The counts of every instruction, from those of the basic blocks."""
+    """The counts of every instruction, derived from the counts of the basic blocks."""
     warps, threads = [0] * len(program.sites), [0] * len(program.sites)
     on = [0] * len(program.sites)
     for number, block in enumerate(program.blocks):

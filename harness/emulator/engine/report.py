@@ -64,7 +64,7 @@ class LaunchReport:
 
     @property
     def uncounted(self) -> Uncounted:
-        """The launch's missing counters, and why."""
+        """The counters that the launch lacks, each with the reason."""
         return counters.uncounted(self._program, self.instructions)
 
     @property

@@ -14,7 +14,7 @@ Dim3 = tuple[int, int, int]
 
 LEAST_BUDGET, BUDGET_PER_THREAD = 2**32, 2**16
 MOST_BUDGET = 2**62
-BLOCK_MEMORY_BYTES = 2**28  # a chunk's shared and local memory, with the checks' records
+BLOCK_MEMORY_BYTES = 2**28  # for all blocks that execute together, including the checks' data
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class CompiledFor:
 
 @dataclass(frozen=True)
 class Shape:
-    """`shared_bytes`: per block, static and dynamic. `budget`: in thread instructions.
-    `dynamic_bytes`: the dynamic part of shared memory."""
+    """The dimensions and limits of a launch. `shared_bytes`: per block, static and dynamic.
+    `budget`: in thread instructions. `dynamic_bytes`: the dynamic part of shared memory."""
 
     grid: Dim3
     block: Dim3

@@ -45,7 +45,7 @@ def check_module(module: Any, kernel: Any) -> None:
 
 
 def dim3(what: str, value: Any, limits: Dim3) -> Dim3:
-    """Convert the size of a grid or block to three dimensions."""
+    """Check the dimensions of a grid or block, and return all three."""
     parts = [value] if type(value) is int or isinstance(value, numbers.Integral) else value
     if not _is_list(parts) or not 1 <= len(parts) <= 3:
         raise LaunchError(f"{what} {shown(value)}: give an integer, or one to three of them")
@@ -93,8 +93,8 @@ def pack(
     buffers: Any = (),
 ) -> bytes:  # fmt: skip
     """Pack the parameters; place the buffers, and arrays among the parameters, in memory. `first`:
-    the parameters' offset in their bank; they are aligned relative to the bank's start, and the
-    bytes before them are zeros."""
+    the parameters' offset in their constant bank; they are aligned relative to the bank's start,
+    and the bytes before them are zeros."""
     if not _is_list(args):
         raise LaunchError(f"args is {shown(args)}: give a list, with one entry a parameter")
     if len(args) != len(kernel.params):
@@ -151,7 +151,7 @@ def _pack(
         raw = arg.encoded(label, _place(label, where, arg.array, memory, placed))
         if param.size == MAP_BYTES:
             return raw
-        # A pointer parameter points to a map in memory; no code writes it, so it is read-only.
+        # A pointer parameter points to a tensor map in memory, which kernels only read.
         own = memory.add(f"{label}'s map", np.frombuffer(raw, np.uint8), False)
         return own.base.to_bytes(8, "little")
     if isinstance(arg, (bytes, np.void)):
@@ -235,7 +235,8 @@ def written_allocations(program: Program, memory: AddressSpace, params: bytes) -
 
 
 def _written(program: Program) -> tuple[frozenset[str], tuple[int, ...]]:
-    """The names of the buffers that a kernel may write, and the positions of pointers to them."""
+    """The names of the buffers that a kernel may write, and the offsets, within the parameters, of
+    pointers to such buffers."""
     names, starts = written_buffers(program) | {WORKSPACE}, program.param_offsets()
     parts = (name.rpartition("+") for name in names)
     return names, tuple(starts[name] + int(offset) for name, _, offset in parts if name in starts)
@@ -245,8 +246,8 @@ def track_first_writes(
     program: Program, memory: AddressSpace, params: bytes, args: Sequence[Any],
     written: Mapping[int, Array] | None, buffers: Mapping[int, Array] | None = None,
 ) -> None:  # fmt: skip
-    """Update the written-byte maps of some arguments' buffers. `buffers`: further maps, by the
-    addresses of their buffers."""
+    """Let a launch use and update maps of the bytes that have been written in some arguments'
+    buffers. `buffers`: further maps, by the addresses of their buffers."""
     if not (written or buffers):
         return
     starts = list(program.param_offsets().values())

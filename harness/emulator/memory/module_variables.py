@@ -67,7 +67,7 @@ def named(contents: Mapping[str, Array], name: str, dtype: Any) -> Array:
 
 
 def zeros(name: str, size: int) -> Array:
-    """The initial bytes of a variable."""
+    """Return zeros for the bytes of a variable. Raises LaunchError if they are too many."""
     takes = f"variable `{name}` takes {size} bytes"
     if size > MOST_BYTES:
         raise LaunchError(f"{takes}; the emulator has at most {MOST_BYTES} for one")
@@ -110,8 +110,8 @@ def _value(module: Module, variables: list[Variable], of: Variable, item: Operan
 
 
 def _address(module: Module, variables: list[Variable], of: Variable, item: Operand) -> int:
-    """A generic address in an initialiser: the address of a variable, plus an offset, or of a
-    function.
+    """A generic address in an initialiser: the address of a function, or of a variable plus an
+    offset.
     """
     name, offset = "", 0
     if isinstance(item, Name):

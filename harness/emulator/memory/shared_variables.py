@@ -59,7 +59,8 @@ class SharedVariables:
 
 
 def in_code(program: Program, static_bytes: int) -> SharedVariables:
-    """Return the variables that a kernel's machine code must have, given its static bytes."""
+    """Return what is known of the shared-memory variables in a kernel's machine code.
+    `static_bytes`: the size of its static shared memory."""
     starts = program.shared
     if static_bytes == program.shared_static and len(starts) == len(set(starts.values())):
         static = sum(start < static_bytes for start in starts.values())

@@ -1,9 +1,9 @@
 """Tensor maps, passed to a launch in place of a CUtensorMap.
 
-NVIDIA does not document the 128 bytes of a CUtensorMap. For tiles, the emulator's bytes equal a
-driver's, which reports/h100/tensor_maps.csv.gz and tensor_maps_small_boxes.csv.gz contain for 820
-maps. A driver's bytes for im2col were not read; there the emulator uses bytes that are zero for
-tiles.
+NVIDIA does not document the 128 bytes of a CUtensorMap. For tiled maps, the emulator encodes the
+same bytes as a driver: reports/h100/tensor_maps.csv.gz and tensor_maps_small_boxes.csv.gz contain a
+driver's bytes for 820 maps. A driver's bytes for im2col maps were not read; for these, the emulator
+uses bytes that are zero in tiled maps.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ class AllocationTranslator:
         return self.decoder.declare(f"{FREE} before {site}", "u64")
 
     def keep_free(self, callee: Function, site: int, guarded: int | None) -> None:
-        """Before a call, record which part of the stack is free, to restore it afterwards."""
+        """Before a call to a function that uses `alloca`, save the stack's end, which the return
+        restores."""
         if takes_memory(callee):
             free = self.decoder.declare(FREE, "u64")
             op = self.decoder.stack_op("mov", self.free_before(site), free, site=site)
@@ -46,8 +47,8 @@ class AllocationTranslator:
             self.code.append((op, guarded))
 
     def begin_stack(self, *, beside_recursion: bool) -> None:
-        """Mark all memory as free at the kernel's first instruction, if the kernel or a function
-        uses any."""
+        """Mark the whole stack as free at the kernel's first instruction, if the kernel or a
+        function that it calls uses `alloca`."""
         if FREE not in self.decoder.registers:
             return
         if beside_recursion:
@@ -57,7 +58,7 @@ class AllocationTranslator:
         first = next(i for i, entry in enumerate(self.code) if not isinstance(entry, Mark))
         targets = {label for entry in self.code if isinstance(entry, To) for label in entry.labels}
         if any(isinstance(e, Mark) and e.label in targets for e in self.code[:first]):
-            first = 0  # the following code is a loop
+            first = 0  # the kernel begins with a loop, which must not repeat this
         base = SymbolAddress("local", STACK)
         op = self.decoder.stack_op("mov", self.decoder.declare(FREE, "u64"), base, site=0)
         self.code.insert(first, (op, None))

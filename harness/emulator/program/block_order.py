@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 
 
 def execution_order(successors: Sequence[Sequence[int]]) -> list[int]:
-    """Blocks reachable from block 0, in execution order. Ties follow the order of the text."""
+    """Blocks reachable from block 0, in execution order. Ties are broken by the order of the
+    text."""
     reachable, todo = {0}, [0]
     while todo:
         for target in successors[todo.pop()]:

@@ -90,7 +90,7 @@ class CallTranslator(AllocationTranslator):
         return f"#{self.labels}"
 
     def declare_registers(self, function: Function, prefix: str) -> None:
-        """Declare a function's registers; one of 128 bits becomes two."""
+        """Declare a function's registers; a 128-bit register becomes two."""
         for name, kind in function.registers.items():
             if TYPE_SIZES[kind] <= 8:
                 self.decoder.declare(prefix + name, kind)
@@ -387,7 +387,7 @@ def _names_of(group: Group) -> list[str]:
 
 
 def _in_memory(variable: Param | Variable) -> bool:
-    """Keep structs that are passed, and arrays, in local memory."""
+    """Return whether a variable is kept in local memory, as arrays and passed structs are."""
     if isinstance(variable, Param):
         return variable.type == "b8"
     return variable.space == "local" or (variable.space == "param" and variable.type == "b8")

@@ -171,7 +171,8 @@ Terminator = Jump | Branch | Switch | Barrier | Exit | Trap
 class Block:
     """Operations that execute together. `sites` are counted each time the block is executed.
 
-    `guarded_site` is an instruction whose guard was counted by the branch before this block.
+    `guarded_site` is an instruction that was already counted by the branch that implements its
+    guard, before this block.
     """
 
     ops: list[Op]
@@ -189,7 +190,8 @@ class Block:
 
 @dataclass
 class Program(Remembering):
-    """A kernel ready to execute or to generate code from. Its block order reconverges lanes."""
+    """A kernel that is ready to be executed, or to be compiled into other code. Its blocks are
+    ordered so that diverged lanes reconverge."""
 
     kernel: str
     params: tuple[Param, ...]
@@ -262,4 +264,4 @@ class To:
 
 
 Entry = Mark | To | tuple[Op, int | None]
-"""An entry of a kernel that is still one list, before it is split into basic blocks."""
+"""An entry of a kernel's linear code, before it is split into basic blocks."""

@@ -14,8 +14,8 @@ _WORD = 32
 
 
 class Part(NamedTuple):
-    """A bit field in a word: the word's position, the field's lowest bit and its number of bits. It
-    holds the bits of a value from bit `of` upwards.
+    """A bit field in a word: the word's position, the field's lowest bit and its number of bits.
+    The field holds the bits of a value from bit `of` upwards.
     """
 
     at: int
@@ -41,7 +41,7 @@ REPLACED = {
     "swizzle_mode": Replaced(), "fill_mode": Replaced(),
 }  # fmt: skip
 TF32 = Part(MODES_AT, 16, 1)
-"""True if floats are rounded to TF32."""
+"""The bit that is set if floats are rounded to TF32."""
 _OTHER_SWIZZLES = Part(MODES_AT, 22, 1)
 """A bit of later architectures, which ptxas clears together with the swizzle."""
 _ONE = {

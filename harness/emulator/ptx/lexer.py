@@ -22,8 +22,8 @@ _TOKENS = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
-"""The tokens, in order of trial: a string, a float's bits, a float, an integer, a name, a mark; or
-a comment."""
+"""The kinds of token, in the order in which they are tried: a string, a float's bits, a float, an
+integer, a name, a mark; or a comment."""
 _BLOCK = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?(?P<end>\*/|\Z)', re.DOTALL)
 _SINGLE = frozenset(f"{_MARKS}{string.ascii_letters}{string.digits}%$_")
 """The tokens of one character."""
@@ -58,7 +58,7 @@ class Tokens:
         if strange:
             at, token = next((i, each) for i, each in enumerate(self.tokens) if each in strange)
             raise PtxSyntaxError(self.lines[at], f"unexpected character {token!r}")
-        # Twice, because a reader may look at the token after the one it takes.
+        # Two end marks, because a reader may look at the token after the one it takes.
         self.tokens += ["", ""]
         self.lines += [number, number]
 

@@ -114,7 +114,7 @@ class _Parser(StatementReader):
             self.source.loc(words)
 
     def _section(self) -> None:
-        """Skip debug strings and tables, in which nothing is executed."""
+        """Skip debug strings and tables, which contain no code."""
         while self.peek() not in ("{", ""):
             self.take()
         self.take("{")
@@ -136,7 +136,7 @@ class _Parser(StatementReader):
         return token[1:]
 
     def _alignment(self) -> int:
-        """The bytes after `.align`."""
+        """The alignment, in bytes, that follows `.align`."""
         bytes_ = self.integer()
         if not 1 <= bytes_ <= MOST_ALIGNMENT or bytes_ & (bytes_ - 1):
             raise self.unexpected(f"a power of two up to {MOST_ALIGNMENT}", str(bytes_))
@@ -347,7 +347,7 @@ class _Parser(StatementReader):
 
 
 def _packed(variables: Iterable[Variable]) -> int:
-    """Bytes of variables laid out in sequence, each aligned."""
+    """The total size in bytes of variables laid out in sequence, each aligned."""
     total = 0
     for variable in variables:
         total = -(-total // variable.align) * variable.align + variable.size

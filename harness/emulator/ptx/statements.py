@@ -87,7 +87,7 @@ class StatementReader(Tokens):
         return [f"{name}.{part}" for part in PARTS[:count]]
 
     def leave(self, scope: Scope, function: Function, body: list[Instruction | Label]) -> None:
-        """End a scope: its labels, which may be used before their definition, get their unique
+        """End a scope: replace its labels, which may be used before their definition, by unique
         names."""
         renamed = {name: unique for name, unique in scope.labels.items() if name != unique}
         if not renamed:

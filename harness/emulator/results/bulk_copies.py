@@ -9,8 +9,8 @@ from typing import Final, Literal
 from harness.emulator.results.counters import MODEL, Counter, Executed, Provenance
 
 Kind = Literal["ld", "st", "red", "remote_st", "remote_red", ""]
-"""A load from global memory, a store to it, a reduction in it; a store or a reduction in another
-block's shared memory; or none of these."""
+"""The effect of a copy: a load from global memory, a store to it, a reduction in it; a store or a
+reduction in another block's shared memory; or none of these."""
 
 EXECUTED: Final = "smsp__sass_inst_executed_op_{}.sum"
 _SECTOR = 32

@@ -35,8 +35,9 @@ class Counter:
 
 
 def of_mixed(executed: Sequence[Executed], kinds: Callable[[int], Iterable[str]]) -> Uncounted:
-    """Return the counters that leave out requests whose lanes access several state spaces, each
-    with the reason. `kinds`: the operations to which each instruction's requests belong."""
+    """Return the counters that are not collected because lanes of one request access several state
+    spaces, each with the reason. `kinds`: the operations to which each instruction's requests
+    belong."""
     found: Uncounted = {}
     for number, each in enumerate(executed):
         if not each.mixed_requests:
@@ -51,7 +52,7 @@ def of_mixed(executed: Sequence[Executed], kinds: Callable[[int], Iterable[str]]
     return found
 
 
-@dataclass(slots=True, kw_only=True)  # not frozen: that takes seven times as long to make
+@dataclass(slots=True, kw_only=True)  # not frozen: creating one would take seven times as long
 class Executed:
     """Counts of one instruction over the launch; `file` and `line` refer to the CUDA source.
 

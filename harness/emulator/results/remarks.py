@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Remark:
-    """`count`: how often it occurred; `file` and `line` refer to the CUDA source, and are empty and
-    0 if unknown."""
+    """One kind of event at one source line. `count`: how often it occurred; `file` and `line` refer
+    to the CUDA source, and are empty and 0 if unknown."""
 
     message: str
     file: str

@@ -56,9 +56,9 @@ class CodeArchitecture:
     driver; addresses include them. `clusters`: where code reads cluster data; None if the
     architecture has no clusters. Blackwell's code subtracts 0xa0 times SR_CgaSize, which is 0 here,
     from the offsets of cluster data and of the special registers. `known_at`: the offsets before
-    the parameters whose contents are known, if code also reads other offsets; a kernel that does is
-    refused. None if code reads no offsets other than those above. `was_read`: whether the counts of
-    this architecture were compared with hardware readings.
+    the parameters whose contents are known; a kernel that reads other offsets there is rejected.
+    None if code reads no offsets other than those above. `was_read`: whether the counts of this
+    architecture were compared with hardware readings.
     """
 
     name: str

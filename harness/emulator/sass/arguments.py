@@ -54,7 +54,7 @@ def _guessed(function: Function, args: Sequence[Any]) -> tuple[Param, ...]:
     for number, each in enumerate(function.parameters):
         arg = args[number] if number < len(args) else None
         following = function.parameters[number + 1 : number + 2]
-        # The smallest alignment that puts it at its offset, after the previous one.
+        # The smallest alignment that puts the parameter at its offset, after the previous one.
         begins = function.parameter_base + each.offset
         align = next((a for a in _ALIGNMENTS if at + -at % a == begins), 1)
         at = begins + each.size

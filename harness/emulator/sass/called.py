@@ -29,7 +29,7 @@ _MOST_REGISTERS = 8
 
 
 def called(function: Function, call: Instruction, symbols: Mapping[int, str]) -> str | None:
-    """The symbol whose address a call takes, or None if it cannot be determined.
+    """The symbol of the function that a call reaches, or None if it cannot be determined.
 
     `symbols`: the symbols in bank 4, by offset.
     """

@@ -26,7 +26,8 @@ class DriverCalls:
         return tuple(text for _, text in in_order)
 
     def said(self, verdict: Any, numbers: list[int]) -> str:
-        """The message of a fault in one of these calls, while the machine still exists."""
+        """Return the message of a fault in one of these calls. This must be called while the
+        machine still exists."""
         if verdict.outcome != layout.FAULTY:
             return ""
         if verdict.fault == layout.ASSERTED:

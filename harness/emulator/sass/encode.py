@@ -71,7 +71,7 @@ def encode(function: Function, definitions: dict[str, int]) -> Encoded:
 
 @dataclass
 class _Slots:
-    """The number of filled entries of an instruction's arrays."""
+    """The number of filled entries in each of an instruction's arrays."""
 
     sources: int = 0
     results: int = 0
@@ -389,7 +389,7 @@ def _of_copies(handler: str, instruction: Instruction) -> str:
     if handler != "LDGDEPBAR":
         return handler
     control = int.from_bytes(instruction.encoding[8:16], "little")
-    if f"SB{control >> 46 & 7}" != table.OF_COPIES:  # nvdisasm does not print it
+    if f"SB{control >> 46 & 7}" != table.OF_COPIES:  # nvdisasm does not print the scoreboard
         raise Unencodable(f"groups of copies that are not counted by {table.OF_COPIES}")
     return handler
 

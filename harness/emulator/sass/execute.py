@@ -222,9 +222,9 @@ def execute(
 
 
 def _shared_bytes(shape: Shape) -> int:
-    """The bytes of a block's shared memory that code may read. ptxas may read the last variables of
-    a kernel with loads that are wider than the variables, so the memory ends at a multiple of
-    16."""
+    """The size in bytes of the part of a block's shared memory that code may read. ptxas may read
+    the last variables of a kernel with loads that are wider than the variables, so the memory ends
+    at a multiple of 16."""
     own = shape.shared_bytes
     return own if shape.dynamic_bytes else -(-own // _WIDEST_BYTES) * _WIDEST_BYTES
 

@@ -37,7 +37,7 @@ _LEAVE = (
     "BAR", "YIELD",
 )  # fmt: skip
 _TELL_MBARRIERS = ("SYNCS", "ARRIVES", "STAS", "REDAS", "UTMALDG", "UBLKCP", "UBLKRED")
-_TO_GLOBAL = ("UBLKCP.G", "UBLKRED.G")  # groups report their completion
+_TO_GLOBAL = ("UBLKCP.G", "UBLKRED.G")  # these signal completion to groups, not to mbarriers
 _COUNT_BYTES = {"A0TR", "A0TX"}
 _STALE = "CCTL.IVALL"
 _NEXT = 4  # a full wait invalidates caches within this many instructions after it
@@ -124,9 +124,9 @@ def _waits_for_reading(function: Function) -> Iterator[int]:
 
 
 def _meetings(function: Function) -> list[int]:
-    """Find the vote or shuffle of each WARPSYNC, by the index of the first instruction of the same
-    kind. It is on the same line, before any branch. A WARPSYNC without one is a `__syncwarp`, at
-    which lanes may meet any others."""
+    """For each WARPSYNC, find the vote or shuffle that it precedes, which is on the same line and
+    before any branch. Return the index of the first instruction of the same kind, or -1. A WARPSYNC
+    without one is a `__syncwarp`, at which lanes may meet any others."""
     firsts: dict[tuple[str, ...], int] = {}
     every, out = function.instructions, []
     for number, each in enumerate(every):
@@ -159,7 +159,7 @@ def _traits(each: Instruction, lines: OfLines) -> int:
 
 
 def _verb(each: Instruction) -> int:
-    """The kind of an access; 0 for an atomic."""
+    """IS_LOAD or IS_STORE; 0 for an atomic or any other instruction."""
     if each.opcode in _LOADS:
         return engine_layout.IS_LOAD
     return engine_layout.IS_STORE * (each.opcode in _STORES)

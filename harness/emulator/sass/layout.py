@@ -23,5 +23,5 @@ PREDICATES_OF_EACH_KIND = 8
 
 def __getattr__(name: str) -> int:
     value: int = getattr(HEADER.constants, name)
-    globals()[name] = value  # the next lookup finds it directly
+    globals()[name] = value  # so that the next lookup does not call this function
     return value

@@ -24,7 +24,7 @@ class Machine:
 
 
 def load() -> Machine:
-    """Load the machine. Raises LaunchError if there is no compiler, or it fails."""
+    """Load the machine. Raises LaunchError if there is no compiler, or if it fails."""
     library = _loaded()
     if isinstance(library, str):
         raise LaunchError(

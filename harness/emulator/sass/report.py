@@ -42,7 +42,8 @@ class MachineCount(Executed):
 
 @dataclass(frozen=True)
 class Counted:
-    """What was counted in a launch. `uncounted`: the counters that are missing, and why."""
+    """What was counted in a launch. `uncounted`: the counters that are missing, each with the
+    reason."""
 
     instructions: tuple[MachineCount, ...]
     counters: tuple[Counter, ...]
@@ -76,7 +77,7 @@ class MachineReport:
 
     @property
     def uncounted(self) -> Uncounted:
-        """The launch's missing counters, and why."""
+        """The counters that the launch lacks, each with the reason."""
         return self._counted.uncounted
 
     def counter(self, name: str) -> Counter:

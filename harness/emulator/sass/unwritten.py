@@ -49,7 +49,8 @@ def track(memory: AddressSpace, known: Maps) -> None:
 
 
 def forget_unseen(memory: AddressSpace, known: Maps) -> None:
-    """After a launch, mark every byte of the maps that it did not use as possibly written."""
+    """After a launch, mark all bytes as possibly written in the maps that the launch did not
+    use."""
     followed = {id(each.written) for each in memory.allocations}
     for map_ in known.values():
         if id(map_) not in followed:

@@ -214,7 +214,7 @@ _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def key(tensor: Any) -> int:
-    """The storage that a tensor is a view of."""
+    """The identity of the storage that a tensor is a view of."""
     return int(tensor.untyped_storage()._cdata)
 
 

@@ -37,7 +37,7 @@ _FLAGS_LEFT_OUT = ("-O", "-lineinfo", "-arch", "-gencode", "--expt", "-std", "--
 
 
 class Extensions:
-    """The arguments of `load_inline`, in order."""
+    """Collects the texts and nvcc options that the candidate passes to `load_inline`."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
@@ -234,7 +234,7 @@ def _joined(sources: Any) -> str:
 
 def main(arguments: list[str]) -> int:
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # the candidate's output is not an answer
+    os.dup2(2, 1)  # keeps the candidate's own output out of the answer
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     most = _MEMORY if hard == resource.RLIM_INFINITY else min(_MEMORY, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))

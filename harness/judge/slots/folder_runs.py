@@ -59,8 +59,8 @@ def on_a_gpu(
     folder: Path, arch: str | None, jobs: int, out: Path, seed: int | None = None,
     with_ceilings: bool = True,
 ) -> Run:  # fmt: skip
-    """Do `run` on a GPU. Raises BackendUnavailable, which suggests an alternative, if there is no
-    GPU.
+    """Work like `run`, but on a GPU. Raises BackendUnavailable, which suggests an alternative, if
+    there is no GPU.
 
     Detecting that a machine has no driver does not need another process.
     """

@@ -122,7 +122,7 @@ def main(arguments: list[str]) -> int:
     _bound(int(arguments[0]))
     kept = int(arguments[1])
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)  # other output is not an answer
+    os.dup2(2, 1)  # keeps all other output out of the answers
     for late in ("harness.analysis.losses", "harness.run.runner", "harness.worker.qualify"):
         importlib.import_module(late)
     workers.start_server()

@@ -49,7 +49,7 @@ class Walls:
 
     @contextmanager
     def opened(self, home: Path, matrices: Path) -> Iterator[tuple[list[str], list[int]]]:
-        """The prefix of the slot's command, and the descriptors to pass on."""
+        """Yield the prefix of the slot's command, and the file descriptors to pass on."""
         for name in ("home", "tmp"):
             (home / name).mkdir(exist_ok=True)
         shown = [PACKAGE, Path(sys.prefix), Path(sys.base_prefix)]

@@ -34,7 +34,7 @@ _MEANINGS: Mapping[str, str] = {
 
 
 def text(judgement: Judgement, kernels: Path) -> str:
-    """The SARIF log. `kernels`: the folder of problems, whose files are in the repository."""
+    """The SARIF log. `kernels`: the folder of problems, in which named files are looked up."""
     results = [
         _result(
             reason.kind,

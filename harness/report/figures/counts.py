@@ -35,8 +35,8 @@ class Counts:
 
 
 def counts_of(readings: Readings, cases: Sequence[Planned]) -> Counts | None:
-    """The chosen quantities that are known for at least one case and in which cases differ; None if
-    there are none."""
+    """The chosen quantities that are known and not zero for at least one case; None if there are
+    none."""
     found = []
     for key in CHOSEN:
         answers = [evaluate(key, readings, p) for p in cases]

@@ -59,7 +59,7 @@ class OverviewRow:
 
 @dataclass(frozen=True)
 class Failed:
-    """A failure reason and, per problem, the cases that share it, with links to its page."""
+    """A failure reason and, per problem, the cases that share it and a link to its page."""
 
     reason: str
     places: list[tuple[str, list[str]]]

@@ -1,4 +1,4 @@
-"""Variant × phase: the number of passed checks, and the worst error over its bound."""
+"""Tables of verification results, the GPU's state during the rounds, and the ceilings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Count one variant's timed cases in a worker without a GPU, each completely or with a reason."""
+"""Count one variant's timed cases in a worker without a GPU. Each case is counted completely, or
+the reason is recorded."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ class Counting:
 
 @dataclass
 class _Told:
-    """Collects one worker's reports, case by case: the reports of a case begin with its
+    """Collects one worker's reports by case; the first report on a case is that of its
     verification.
 
     `whole`: the correct cases, with all their records. `wrong`: case → why its result is wrong.
@@ -108,7 +109,8 @@ def _is_of(v: Verified, case: Case) -> bool:
 
 
 def emulated(case: Case, counted: Case | None, work: Work | None, reason: str = "") -> Emulated:
-    """Record which case's counters represent a timed case. `counted`: None if no case's do."""
+    """Make the record that says which case's counters represent a timed case. `counted`: that case,
+    or None if there is none."""
     return Emulated(
         case.id, case.problem, case.variant, case.dtype, case.launch,
         counted.id if counted else "", counted.sizes if counted else {},

@@ -34,7 +34,7 @@ class Found:
 def first_fault(
     bench: model.Bench, device: Device, case: Case, tests: Sequence[Case], jobs: int
 ) -> Found | None:
-    """The first of a case's test sizes that has a fault, or else the case itself."""
+    """Find the first fault at one of the case's test sizes, or else in the case itself."""
     same_kernel = case.problem, case.variant, case.dtype, case.launch
     for test in tests:
         if (test.problem, test.variant, test.dtype, test.launch) != same_kernel:
@@ -70,8 +70,8 @@ def smallest(bench: model.Bench, device: Device, faulty: Found, jobs: int) -> Fo
 
 
 def same(execution: Execution) -> tuple[str, ...]:
-    """The key of a fault, which equal faults share: its file, line and kind; empty if there is
-    none."""
+    """Return the file, line and kind of the first fault, by which faults are compared; empty if
+    there is no fault."""
     return tuple(execution.faults[0].split(":")[:3]) if execution.faults else ()
 
 

@@ -3,10 +3,10 @@
 All variants of a comparison are counted at the same size, so that their counters can be compared.
 Sizes within `limits.emulate_bytes` and `emulate_flops`, which a run without a GPU would count, are
 counted directly. A larger size gets a stand-in: the nearest of the matrix's sizes within the
-limits. The stand-in's instruction count predicts how long the larger size would take, and also half
-of that size, a quarter and so on. The largest of these that is quick enough replaces the stand-in.
-The closer the counted size is to the timed one, the better it preserves the relative weight of a
-launch's one-time work.
+limits. From the stand-in's instruction count, the harness predicts how long it would take to
+emulate the larger size, half of it, a quarter of it, and so on. The largest of these that is quick
+enough replaces the stand-in. The closer the counted size is to the timed one, the better it
+preserves the relative weight of a launch's one-time work.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class TimedRun:
 
 
 def count(run: TimedRun, sound: Iterable[Case]) -> None:
-    """Count every case without counters, if possible; the others get a reason."""
+    """Count every case that has no counters yet; if a case cannot be counted, record the reason."""
     kernels = [c for c in sound if c.kind == "kernel"]
     if why := _impossible(run.setting):
         for case in kernels:
@@ -108,9 +108,10 @@ class _Held:
 
 @dataclass(frozen=True)
 class _Near:
-    """The cases of one group counted at or near their own size: timed case → counted case.
+    """The cases of one group that are counted at or near their own size. `cases`: timed case →
+    counted case.
 
-    `why`: the reason for not counting at the timed size. The mapping is empty if no size is quick
+    `why`: the reason for not counting at the timed size. `cases` is empty if no size is quick
     enough.
     """
 
@@ -137,8 +138,8 @@ class Stage:
             self._work(case)
 
     def _is_left(self, case: Case) -> bool:
-        """Return whether a case has no counters yet, or has only a stand-in's although it is now
-        the fastest or slowest."""
+        """Return whether a case has no counters yet, or has only those of a stand-in although it is
+        now the variant's fastest or slowest."""
         found = self._run.known.emulated.get(case.id)
         if found is None or not found.counted:
             return True

@@ -45,10 +45,10 @@ NOT_LAUNCHED = {
 }
 
 SPECIAL = {
-    "function_pointers/basic_assignment_fail": {"i": 0},  # a null pointer is called, if i is
-    "function_pointers/funcptr_to_ptr_add": {"i": 0},  # neither 1 nor 2; or one past a function
+    "function_pointers/basic_assignment_fail": {"i": 0},  # neither 1 nor 2: calls a null pointer
+    "function_pointers/funcptr_to_ptr_add": {"i": 0},  # likewise, or one past a function
     "misc/fail/miscfail7": {"H": 0},  # the null pointer itself
-    "barrierconditionalkernelparam": {"x": 0},  # the branch with the barrier
+    "barrierconditionalkernelparam": {"x": 0},  # takes the branch with the barrier
 }
 
 OTHERWISE_FAULTY = {

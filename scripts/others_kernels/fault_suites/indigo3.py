@@ -54,7 +54,8 @@ _BESIDE, _UNCHECKED = " || ", "without checks: "
 _INPUT = "undirect_power_law_250n_2200e.egr"
 """The graph. On a regular one, page ranks would not change, so no race on them would show."""
 _OPTIONS = ("-O3", "-w", "-DclockRate=major", "-DmemoryClockRate=minor")
-"""The programs print these two members of cudaDeviceProp, which CUDA 13 no longer has."""
+"""nvcc's options. The programs print clockRate and memoryClockRate, which cudaDeviceProp no longer
+has in CUDA 13; other members take their place."""
 _MULTIPROCESSORS = 4  # there are as many persistent threads as these can hold
 
 
@@ -144,7 +145,7 @@ def _row(code: Code, folder: Path) -> dict[str, str]:
 
 
 def _faults_of(code: Code, folder: Path, machine_code: bool) -> str:
-    """Run a program on a small graph of the suite, to its first fault. Some programs also take a
+    """Run a program on a small graph of the suite, up to its first fault. Some programs also take a
     source vertex; the others ignore it."""
     built = programs.build(code.source, folder / code.name, [code.library], _OPTIONS)
     run = programs.run(built, [str(code.data), "1", "0"], machine_code, again=True,

@@ -15,8 +15,8 @@ class Kernel:
     """A kernel that has a fault of one of the kinds in `faults`, or no fault if `faults` is empty.
 
     `source`: CUDA, or PTX if it begins with `.version`. `entry`: a part of the kernel's name, if
-    the source has several kernels. `written`: the initialised bytes of its first array; None for
-    all. `options`: nvcc's options for this source.
+    the source has several kernels. `written`: how many bytes of its first array are initialised;
+    None for all. `options`: nvcc's options for this source.
     """
 
     name: str

@@ -25,7 +25,7 @@ _END = re.compile(r"^\s*(~?\s*exists|forall|filter)", re.MULTILINE)
 
 class NotALaunch(Exception):
     """Raised for a test that cannot run as one launch on one card: it uses two cards or two
-    proxies, or may not end."""
+    proxies, or might never end."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Test:
 
 
 def kernels(clone: Path, racy: str) -> Iterator[Kernel]:
-    """The kernels of those tests that race in all executions ("always"), in some ("sometimes") or
-    in none ("never"), according to `racy`."""
+    """The kernels of one class of tests. `racy`: whether these race in all executions ("always"),
+    in some ("sometimes") or in none ("never")."""
     for folder in FOLDERS:
         for path in sorted((clone / "litmus" / "PTX" / folder).rglob("*.litmus")):
             if "proxy" in path.parts:
@@ -138,7 +138,7 @@ def _kernel(test: Test, races: bool) -> Kernel:
     def arguments() -> list[Any]:
         return [initial.copy(), np.zeros(len(test.threads) * 8, np.uint32)]
 
-    # One test polls a flag with plain loads until it is set, which is an endless loop.
+    # One test polls a flag with plain loads until it is set, and so may loop forever.
     faults = RACE | {"budget"} if races else frozenset()
     return Kernel(test.name, _ptx(test), faults, max(test.blocks) + 1, warps * 32, arguments)
 

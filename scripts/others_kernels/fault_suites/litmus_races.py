@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fault_suites.litmus import Instruction, Test
 
-Clock = tuple[int, ...]  # for each thread, the number of its known events
+Clock = tuple[int, ...]  # for each thread, how many of its events are known
 _RELEASES, _ACQUIRES = ("release", "acq_rel", "sc"), ("acquire", "acq_rel", "sc")
 _IF_EQUAL = {"beq": True, "bne": False}
 _MOST_STATES = 400_000
@@ -44,10 +44,10 @@ class Thread:
     at: int
     registers: tuple[tuple[str, int], ...]
     clock: Clock
-    fences: frozenset[tuple[str, Clock]] = frozenset()  # that release, by scope
-    read: frozenset[tuple[Message, str]] = frozenset()  # for an acquiring fence to acquire
+    fences: frozenset[tuple[str, Clock]] = frozenset()  # of release fences: scopes and clocks
+    read: frozenset[tuple[Message, str]] = frozenset()  # to be acquired by a later acquire fence
     waits: tuple[int, int] | None = None  # the barrier's number, and for how many threads
-    before: frozenset[tuple[object, ...]] = frozenset()  # where it has been since memory changed
+    before: frozenset[tuple[object, ...]] = frozenset()  # its states since memory last changed
 
     def value(self, operand: str) -> int:
         return int(operand) if operand.isdigit() else dict(self.registers).get(operand, 0)
@@ -108,8 +108,8 @@ def _can_go(test: Test, state: State, n: int) -> bool:
 
 
 def _step(test: Test, state: State, n: int) -> State | None:
-    """Execute one instruction of a thread, and return the new state; None for a further iteration
-    of a loop that changes nothing."""
+    """Execute one instruction of a thread, and return the new state; None if this would repeat an
+    iteration of a loop without any change."""
     thread = state.threads[n]
     each = test.threads[n][thread.at]
     place = (thread.at, thread.registers, state.memory, thread.clock[:n] + thread.clock[n + 1 :])

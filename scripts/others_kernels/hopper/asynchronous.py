@@ -44,7 +44,7 @@ typedef __nv_bfloat16 bf16;
 #define CEIL_DIV(M, N) (((M) + (N)-1) / (N))
 #define cudaCheck(error) (void)(error)
 """
-_BLOCKS, _PLACES = 128, 128  # of persistent kernels; tiles that the last two list for each
+_BLOCKS, _PLACES = 128, 128  # blocks of persistent kernels; tiles per block in a list
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Launch:
 
     tile: tuple[int, int, int]
     threads: int
-    places: int  # of the ring; 0 for static shared memory
+    places: int  # slots of the ring buffer; 0 for static shared memory
     sizes: tuple[int, int, int]
 
     def shared(self, number: int) -> int:
@@ -101,7 +101,7 @@ def _arguments(number: int, how: Launch, a: np.ndarray, b: np.ndarray) -> tuple[
     if number == 12:  # per warpgroup, rows of 64 values followed by a gap
         of_sums = replace(of_sums, box=[72, columns, 1])
     made: list[Any] = [m, n, k, of_sums, *maps]
-    if number > 10:  # the tiles of each cluster, whose two blocks lie one above the other
+    if number > 10:  # a list of tiles per cluster, whose two blocks get adjacent rows
         lists = np.full((_BLOCKS, _PLACES), -1, np.int32)
         tiles = [(i, j) for i in range(m // (2 * rows)) for j in range(n // columns)]
         for place, (i, j) in enumerate(tiles):

@@ -50,8 +50,8 @@ _INCLUDE: Final = {
 
 @dataclass(frozen=True)
 class Program:
-    """`path`: the program's file in its repository. `arguments`: those on its command line. `host`:
-    a program written here that launches the file's kernels. `until`: the beginning of the file's
+    """`path`: the program's file in its repository. `arguments`: for its command line. `host`: a
+    program written here that launches the file's kernels. `until`: the beginning of the file's
     own host code, which is omitted. `check`: a function that checks the arrays, for a program
     without a check of its own. `most`: the number of launches after which the program is ended."""
 
@@ -125,7 +125,7 @@ def _built(program: Program, checkouts: Path, folder: Path) -> programs.Program:
 def _verdict(program: Program, run: Run) -> str:
     if run.refused:
         return f"refused: {re.sub(r'_Z[0-9A-Za-z_]+', '...', run.refused)}"
-    failed = run.status or re.search(r"\bline \d+: ", run.said)  # as stand_ins/gtest prints
+    failed = run.status or re.search(r"\bline \d+: ", run.said)  # the format of stand_ins/gtest
     right = not failed and (program.check is None or program.check(run))
     if not right and run.faults:
         return f"accused, also without checks: {run.faults[0]}"

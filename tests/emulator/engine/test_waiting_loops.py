@@ -137,7 +137,7 @@ def test_a_lock_goes_round_whatever_its_loop_does_while_it_waits(
     lock, total = np.zeros(1, np.uint32), np.zeros(1, np.uint32)
     report = run(compile_ptx(SOURCE), kernel, 1, 64, [lock, total], max_thread_instructions=2**24)
     assert total[0] == sum(range(64))
-    if kernel != "counts":  # for which the engine is patient once
+    if kernel != "counts":  # in which the engine lets a waiting lane loop for longer, once
         assert report.counter("smsp__inst_executed.sum").value < 6000
 
 

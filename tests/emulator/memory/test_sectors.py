@@ -72,7 +72,7 @@ def sectors(report: LaunchReport) -> tuple[float, float]:
 
 
 def of(words: Iterable[int], size: int = 4) -> int:
-    """The sectors of words of this size at these offsets in one buffer."""
+    """The number of sectors that words of this size touch, at these offsets in one buffer."""
     return len({place * size // 32 for place in words})
 
 

@@ -200,7 +200,7 @@ def test_a_guard_on_any_instruction_holds_for_its_lanes_only() -> None:
     assert out.tolist() == expected
     by_opcode = {(i.opcode, i.ptx_line): i for i in report.instructions}
     add = next(i for (op, _), i in by_opcode.items() if op == "add.u32")
-    # Every warp issues it with all of its lanes; in ten lanes the predicate is on.
+    # Every warp issues it with all of its lanes; the predicate is true in ten lanes.
     assert (add.warps, add.threads, add.threads_predicated_on) == (2, 64, 10)
 
 

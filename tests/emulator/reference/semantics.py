@@ -196,8 +196,8 @@ def _permute_by(mode: str) -> Callable[[int, int, int], int]:
 
 
 def _pack(to: str) -> Callable[..., int]:
-    """cvt.pack.sat: two clamped numbers, the upper one first; for bytes, followed by half a
-    word."""
+    """cvt.pack.sat: two clamped numbers, the first in the upper place; above them, the low bits of
+    c, which for bytes are half a word."""
     low, high = _range(to)
     bits = int(to[1:])
 

@@ -79,7 +79,7 @@ def test_zeros_stand_behind_the_bytes_that_are_copied(read_source: ReadSource, k
 def test_ideal_wavefronts_are_a_model_where_some_of_the_lanes_write_zeros(
     read_source: ReadSource, bytes_: int, label: str
 ) -> None:
-    """For such copies an H200 counted more than the rule for whole ones gives."""
+    """For such copies an H200 counted more than the rule for complete copies predicts."""
     given, out = np.zeros(512, np.uint8), np.empty(512, np.uint8)
     report = launch_machine_code(read_source(FILLED), "by_16", 1, 32, [given, out, bytes_])
     assert report.faults == ()

@@ -129,7 +129,7 @@ INSTRUCTIONS = {
 
 NAMES = {wanted: f"k{number}" for number, wanted in enumerate(INSTRUCTIONS)}
 SOURCE = "\n".join(KERNEL.format(name=NAMES[w], body=body) for w, body in INSTRUCTIONS.items())
-"""All of them in one file: the compiler and the disassembler take longer to start than to process
+"""All kernels in one file: the compiler and the disassembler take longer to start than to process
 it."""
 
 

@@ -18,10 +18,11 @@ WITHIN_A_WARP = {
     "syncwarp_of_half_a_warp", "tile_of_a_warp_without_syncwarp", "warp_reduction_volatile",
     "warp_reduction_without_syncwarp",
 }  # fmt: skip
-"""The code does not show a `__syncwarp` of the source if lanes are converged anyway."""
+"""Kernels with races within a warp. If lanes are converged anyway, machine code has no trace of a
+`__syncwarp` in the source."""
 
 BY_THE_LOCK = {"lock_taken_without_fence", "lock_taken_without_fence_by_the_first"}
-"""Locks are treated as flags, which need no fence after them."""
+"""Kernels whose locks, in machine code, are treated as flags, which need no fence after them."""
 
 RACES = sorted(
     path

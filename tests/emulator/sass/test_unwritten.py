@@ -1,4 +1,4 @@
-"""Uses of memory that nothing has written are found in machine code, as far as it shows them."""
+"""Uses of uninitialised memory are found in machine code, as far as the code shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Triton kernels, as in its tutorials, whose PTX the tests execute (`make_ptx.py`)."""
+"""Kernels like those in Triton's tutorials; the tests execute the PTX that `make_ptx.py` compiles
+them to."""
 
 from __future__ import annotations
 

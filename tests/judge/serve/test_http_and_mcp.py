@@ -39,7 +39,7 @@ def request(**more: Any) -> dict[str, Any]:
 @pytest.fixture
 def client() -> Any:
     pytest.importorskip("starlette")
-    pytest.importorskip("httpx2")  # of starlette's test client; `mcp` brings it
+    pytest.importorskip("httpx2")  # required by starlette's test client; installed with `mcp`
     from starlette.testclient import TestClient
 
     made = over_http.application(JudgeOfTests(), Ready(True, 1, False), 60.0, TOKEN)  # type: ignore[arg-type]

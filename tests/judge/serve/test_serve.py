@@ -304,7 +304,7 @@ def test_two_timed_submissions_never_share_the_gpu_and_a_check_passes_both(
     monkeypatch.setattr(Judge, "_answer", answer)
     with Judge(jobs=2, home=tmp_path) as judge:
         own = threading.Thread(target=judge.judge, args=(affine.submission("right", kind="time"),))
-        own.start()  # called from Python, next to the queue
+        own.start()  # a direct call from Python, which does not go through the queue
         timed = [judge.submit(affine.submission("right", kind=k)) for k in ("time", "compare")]
         judge.submit(affine.submission("right")).result(30)
         for each in timed:

@@ -1,4 +1,5 @@
-"""Triton kernels are judged with Triton's own launch, and rejected by name if Triton is missing.
+"""Triton kernels are judged with Triton's own launch, and rejected with a clear message if Triton
+is missing.
 
 Triton itself is installed only on machines with a GPU: elsewhere a stand-in returns PTX that Triton
 wrote.
@@ -51,8 +52,8 @@ class Function:
 
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """A stand-in for Triton: records its calls in `asked`, and returns the description `about` a
-    kernel."""
+    """A stand-in for Triton, which records its last call in `asked` and takes changes to a kernel's
+    description from `about`."""
     found = SimpleNamespace(ptx=PTX, about={}, asked=None)
 
     def compile(source: tuple[Any, ...], target: Any, options: Any) -> SimpleNamespace:

@@ -1,4 +1,5 @@
-"""A tensor map among a step's arguments gives its numbers if it is valid, or else is rejected."""
+"""A tensor map among a step's arguments is evaluated to numbers if it is valid, and is rejected
+otherwise."""
 
 from __future__ import annotations
 

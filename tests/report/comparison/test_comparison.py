@@ -31,7 +31,8 @@ TRAP = "</script><img src=x onerror=alert(1)>"
 
 
 def timed(folder: Path) -> Judgement:
-    """Slower, faster, faulty, mended, equal, on one side only; counters that changed."""
+    """A comparison of timed runs: variants are slower, faster, newly wrong, corrected, equal, or on
+    one side only, and counters have changed."""
     changed = dict(GBPS)
     changed["v3_no_bank_conflict"] *= 0.8
     changed["v7_fixed_blocks"] *= 0.988
@@ -45,7 +46,8 @@ def timed(folder: Path) -> Judgement:
 
 
 def conflicts(folder: Path) -> Judgement:
-    """An emulated run that gained a bank conflict, spills and more."""
+    """A comparison of emulated runs, the second of which has new bank conflicts, spills and
+    more."""
     before = emulated({WAVEFRONTS: 100.0, IDEAL: 100.0}, folder=folder,
                       lines=[line(12, wavefronts=100, wavefronts_ideal=100)])  # fmt: skip
     after = emulated({WAVEFRONTS: 1650.0, IDEAL: 100.0}, folder=folder, spill_bytes=16,

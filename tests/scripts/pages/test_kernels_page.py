@@ -24,8 +24,8 @@ Table = list[list[str]]
 
 
 committed = cache(load)
-"""Read a committed run once for all tests of this file, because reading takes as long as most of
-them."""
+"""Read a committed run once for all tests of this file, because reading it takes as long as most of
+these tests."""
 ladders_of = cache(ladders)
 
 

@@ -17,7 +17,7 @@ SHARED = ", shared_processes: true"
 
 
 def processes(station: Station) -> Counter[tuple[str, str]]:
-    """(process, size) → its workspaces at the timed sizes."""
+    """(process, size) → the number of workspaces that the process made at this timed size."""
     lines = station.flag("processes").read_text().splitlines()
     pairs = (line.split() for line in lines)
     return Counter((pid, size) for pid, size in pairs if size in TIMED)

@@ -171,7 +171,8 @@ class Idle:
         self._for_nothing = median(self.wait_ns() for _ in range(_TRIES))
 
     def wait_ns(self) -> float:
-        """Wait until the device is idle; return the time beyond that on an idle device."""
+        """Wait until the device is idle; return how much longer this took than on an idle device,
+        in ns."""
         began = time.perf_counter_ns()
         cuda.Context.synchronize()
         return time.perf_counter_ns() - began - self._for_nothing

@@ -54,7 +54,8 @@ class Watch:
         self._judged = cuda.mem_alloc(_JUDGED.itemsize)
 
     def fill(self, regions: Regions, pattern: int) -> None:
-        """Enqueue a fill of every region with the pattern, or with zeros where it must be zero."""
+        """Enqueue a fill of every region with the pattern, or with zeros if the region must be
+        zero."""
         if regions.count:
             self._fill.prepared_async_call(
                 self._grid(regions), _BLOCK, self._stream, regions.table, pattern

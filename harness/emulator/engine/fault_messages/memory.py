@@ -24,7 +24,8 @@ def misaligned(
 
 
 def _nearest(p: Place, address: int) -> int:
-    """The buffer whose part of the address space contains the address, or is adjacent to it."""
+    """The number of the buffer in whose part of the address space the address lies, or else of the
+    first or last buffer."""
     return min(max((address >> SLOT_BITS) - 1, 0), len(p.memory.allocations) - 1)
 
 

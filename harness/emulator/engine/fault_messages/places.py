@@ -58,14 +58,15 @@ def index_of(number: int, extent: Dim3) -> Dim3:
 
 @dataclass(frozen=True)
 class Launched:
-    """The names that messages use for a launch: its shape and its buffers."""
+    """A launch's shape and buffers, and the names that messages use for parts of them."""
 
     grid: Dim3
     block: Dim3
     memory: AddressSpace
 
     def line(self, site: int, beside: int) -> str:
-        """Name a line and its callers, and its file unless `beside` is in the same file."""
+        """Name an instruction's line and its callers, and the file unless the instruction `beside`
+        is in the same one."""
         raise NotImplementedError
 
     def opcode(self, site: int) -> str:
@@ -73,7 +74,7 @@ class Launched:
         raise NotImplementedError
 
     def line_of_ending(self, number: int, beside: int) -> str:
-        """The line of a barrier, which the judge identifies by a number."""
+        """The line of the barrier that the judge identifies by this number."""
         raise NotImplementedError
 
     def name(self, memory: int) -> str:
@@ -95,20 +96,21 @@ class Launched:
         raise NotImplementedError
 
     def user_line(self, site: int) -> Location | None:
-        """The line of the user's source."""
+        """The line of the user's source that an instruction belongs to."""
         raise NotImplementedError
 
     def thread(self, number: int) -> str:
         return f"thread {index_of(number, self.block)}"
 
     def block_of(self, number: int) -> str:
-        """Name the other block at the beginning of a clause; empty if it is the same block."""
+        """Return the start of a clause that names another block; empty for a negative number, which
+        stands for the same block."""
         return "" if number < 0 else f"block {index_of(number, self.grid)}, "
 
 
 @dataclass(frozen=True)
 class Place(Launched):
-    """The names that messages use for a launch of a PTX program."""
+    """The launch of a PTX program, and the names that messages use for parts of it."""
 
     program: Program
 

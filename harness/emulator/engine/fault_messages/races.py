@@ -82,8 +82,8 @@ _UNORDERED = {
 def remarks_on(let_pass: Sequence[int], place: Place) -> list[Remark]:
     """List permitted accesses that are unordered, each with the line of the other access.
 
-    Several instructions on one line, as in an unrolled loop, count as one access. Two lines that
-    access the same flag count as one pair, in either order.
+    Several instructions on one line, as in an unrolled loop, are listed as one access. Two lines
+    that access the same flag count as one pair, in either order.
     """
     times: dict[tuple[int, str, int, str], int] = {}
     for why, first, second, count in sorted(zip(*[iter(let_pass)] * 4, strict=True)):

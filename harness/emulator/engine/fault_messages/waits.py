@@ -20,7 +20,8 @@ def lines_of(place: Place) -> list[int]:
 
 
 def waits_at_mbarriers(numbers: Sequence[int], place: Place) -> Iterator[Wait]:
-    """Read the judge's rows (`waits.h`), which hold one wait for each instruction and mbarrier."""
+    """Yield the waits in the judge's rows (`waits.h`). Consecutive rows with the same instruction,
+    mbarrier and phases belong to one wait."""
     rows = [numbers[at : at + _COLUMNS] for at in range(0, len(numbers), _COLUMNS)]
     for (site, address, first, last), of_wait in groupby(rows, lambda row: (*row[:2], *row[3:5])):
         by = [

@@ -119,8 +119,8 @@ def not_whole_warp(_: Place, __: int) -> str:
 
 
 def no_target(_: Place, __: int, index: int, count: int, _by: int, pointer: int = 0) -> str:
-    """`_by`: 0 for a branch, 1 for a call through `pointer`, 2 for one through a pointer that is
-    known only not to be null."""
+    """`_by`: 0 for a branch, 1 for a call through `pointer`, 2 for a call through a pointer whose
+    value is unknown, except that it is not null."""
     if not _by:
         return f"indirect branch to entry {index} of {count}"
     if _by == 2:

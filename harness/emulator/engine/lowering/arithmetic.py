@@ -47,7 +47,7 @@ class ComputingEncoder(Emitter):
         words, type_ = {v for v in op.variant if v not in HARMLESS}, op.source_types[0]
         sources = self.sources(op)
         results = [self.widened(op, i) for i in range(len(op.results))]
-        if type_ == "f64" and {"approx", "ftz"} <= set(op.variant):  # coarse: reads its upper word
+        if type_ == "f64" and {"approx", "ftz"} <= set(op.variant):  # reads only the upper word
             words.add("approx")
         if op.name == "div" and "approx" in op.variant:  # large divisors give 0
             words.add("approx")
@@ -102,7 +102,8 @@ class ComputingEncoder(Emitter):
         self.emit(f"with_sign/{type_}", [result], [magnitude, signs])
 
     def _flushed(self, row: int, type_: str) -> int:
-        """Handle `.ftz`, which affects only floats and halves."""
+        """Flush subnormal floats and halves to zero (`.ftz`); return the row of any other type
+        unchanged."""
         if type_ == "f32":
             return self.made("cvt.ftz/f32.f32", 4, row)
         if type_ in HALVES:
@@ -128,7 +129,7 @@ class ComputingEncoder(Emitter):
 
     def _join(self, op: Op) -> tuple[str, int] | None:
         """Return the operation that combines a comparison's result with another operand, and that
-        operand.
+        operand's row; None if the result is not combined.
         """
         joins = [v for v in op.variant[1:] if v in _JOINS]
         return (joins[0], self.read(op.sources[2], "pred")) if len(op.sources) > 2 else None
@@ -262,8 +263,8 @@ def _at_least_16_bits(type_: str) -> str:
 
 
 def _conversion(to: str, source: str, rounding: str, flags: frozenset[str]) -> list[_Step]:
-    """Emit the conversion of one operand."""
-    if source in HALVES:  # every half is exact as a float
+    """Return the steps that convert one operand."""
+    if source in HALVES:  # a float represents every half exactly
         if to == "f32" and not flags:
             return [("cvt/f32.f16" if source == "f16" else "widen/bf16", "f32", 0)]
         return [(f"widen/{source}", "f32", 0), *_conversion(to, "f32", rounding, flags)]
@@ -274,15 +275,15 @@ def _conversion(to: str, source: str, rounding: str, flags: frozenset[str]) -> l
     if is_float(to):
         return _to_float(to, source, rounding, flags)
     how = _immediate(rounding[:2] or "rz", *(flags - {"sat"})) if is_float(source) else 0
-    return [(f"cvt/{to}.{source}", to, how)]  # out of range, it clamps anyway
+    return [(f"cvt/{to}.{source}", to, how)]  # the operation clamps values out of range
 
 
 def _to_float(to: str, source: str, rounding: str, flags: frozenset[str]) -> list[_Step]:
-    """Convert to f32 or f64."""
+    """Return the steps that convert to f32 or f64."""
     steps: list[_Step] = []
     flushes = "ftz" in flags
     if not is_float(source):
-        # Only some integers have more digits than a float can hold.
+        # The direction matters only for integers with more bits than the float's significand.
         digits, room = 8 * TYPE_SIZES[source], {"f32": 24, "f64": 53}[to]
         if rounding in _DIRECTED and digits > room and "sat" not in flags:
             return [(f"cvt.directed/{to}.{source}", to, _immediate(rounding))]
@@ -306,7 +307,8 @@ def _to_float(to: str, source: str, rounding: str, flags: frozenset[str]) -> lis
 
 
 def _to_half(format_: str, source: str, rounding: str, flags: frozenset[str]) -> list[_Step]:
-    """Convert to f16 or bf16: floats directly, integers through doubles."""
+    """Return the steps that convert to f16 or bf16: from floats directly, from integers through
+    doubles."""
     steps: list[_Step] = []
     if "ftz" in flags and source == "f32" and format_ == "bf16":  # ptxas has no such form for f16
         steps.append(("cvt.ftz/f32.f32", source, 0))

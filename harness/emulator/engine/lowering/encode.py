@@ -46,7 +46,7 @@ _REDUCTIONS = {
     "": layout.NO_REDUCTION, "popc": layout.POPC, "and": layout.AND, "or": layout.OR,
 }  # fmt: skip
 _CLAMPS, _A_BY_COLUMNS, _B_BY_COLUMNS = 1, 2, 4  # modifiers of a matrix product
-_SELECTOR_SHIFT = 3  # of a sparse one
+_SELECTOR_SHIFT = 3  # position of the selector in a sparse product's flags
 
 
 @dataclass
@@ -56,12 +56,12 @@ class Encoded:
     `constants` holds one lane's values of the rows that never change. Values that depend on the
     launch are zero here, and are listed in `params` (number, offset into the parameters, bytes) and
     `symbols` (number, name, offset, shift in bits). `rows` are the rows of the program's registers.
-    `heads` are the basic blocks at which loops that may wait begin, each with the index of its
-    first entry in `watched` and the number of its entries: the rows that show whether an iteration
-    changed nothing. `meetings` are the basic blocks in which lanes of a warp synchronise, each with
-    the mask's row, the site at which they exchange values (or -1) and the instruction's kind (or
-    -1). `in_step`: whether the warps of a block have to advance in step. `why_only_judged`: why
-    only the judge can run it, or empty.
+    `heads` are the basic blocks at which loops that may wait begin, each with the index and the
+    number of its entries in `watched`. These are the rows that show whether an iteration changed
+    anything. `meetings` are the basic blocks in which lanes of a warp synchronise, each with the
+    mask's row, the site at which they exchange values (or -1) and the instruction's kind (or -1).
+    `in_step`: whether the warps of a block have to advance in step. `why_only_judged`: why only the
+    judge can run it, or empty.
     """
 
     ops: NDArray[Any]
@@ -133,7 +133,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
         )  # fmt: skip
 
     def _watched(self, slot: int) -> int:
-        """A register's row; the lowest bit marks 8-byte lanes."""
+        """A register's row, with the lowest bit set if its lanes have 8 bytes."""
         return self.offsets[slot] | (lane_bytes(self.program.registers[slot].type) == 8)
 
     # --- operations -----------------------------------------------------------------------
@@ -167,7 +167,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
         base, _ = self.window(space)
         row = self.read(op.sources[0], "u64")
         if (direction, space) == ("from", "param"):
-            # The code may have kept only 32 bits of the parameter's address, enough for its space.
+            # The code may have kept only the address's low 32 bits, which identify a parameter.
             low = self.made("extend/u32", 8, self.made("low/8", 4, row))
             self.emit("add/u64", [self.result(op)], [low, self.parameters()])
             return
@@ -180,7 +180,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
     # --- warps ----------------------------------------------------------------------------
 
     def _warp(self, op: Op, name: str, mode: int = 0) -> None:
-        """Pass the mask as the last operand, and tell the judge the operand's number."""
+        """Emit a warp-wide operation; `count` is the index of its last operand, the mask."""
         rows = self.sources(op)
         results = [self.result(op, i, optional=i > 0) for i in range(len(op.results))]
         self.emit(name, results, rows, site=op.site, count=len(rows) - 1, immediate=mode)
@@ -323,8 +323,8 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
                   count=len(results), immediate=_bytes(turned, turns))  # fmt: skip
 
     def _op_products_hold(self, op: Op) -> None:
-        """Record which registers a `wgmma` uses; `variant`: its shape if they are accumulators, 0
-        for an operand, then the registers' slots.
+        """Record which registers a `wgmma` uses; `variant`: the shape for accumulators or 0 for an
+        operand, followed by the registers' slots.
         """
         shape, *slots = map(int, op.variant)
         rows = [self.offsets[slot] for slot in slots]
@@ -386,7 +386,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
 
 
 def _bytes(*values: int) -> int:
-    """An immediate built from bytes."""
+    """Build an immediate from bytes, the lowest first."""
     return int.from_bytes(bytes(values), "little")
 
 

@@ -78,7 +78,7 @@ class MemoryEncoder(Emitter):
         self._access(name, op, results, [], size, len(op.results), cost)
 
     def _load_bytes(self, op: Op) -> None:
-        """Load a 16-byte fragment as words."""
+        """Load a 16-byte fragment as words, then extract its bytes."""
         if op.result_types[0] != "u8":
             raise Unsupported(f"ld of {len(op.results)} {op.result_types[0]}")
         words = [self.temporary(4) for _ in range(len(op.results) // 4)]

@@ -68,7 +68,7 @@ class Emitter:
         may_be_read_first = sorted(program.blocks[0].live_in)
         for slot in may_be_read_first:
             self._place(slot)
-        # Masks record which lanes have written these registers.
+        # For each of these registers, a mask records which lanes have written it.
         self.written = {r.slot: self.rows.new(4) for r in program.once(unwritten_registers)}
         self.zeroed_bytes = self.rows.bytes
         for slot in range(len(program.registers)):
@@ -99,7 +99,7 @@ class Emitter:
 
     def begin(self) -> None:
         """Before each operation of the program, free the rows that only the previous one needed."""
-        self.after: list[tuple[str, int, int]] = []  # extensions of its results, to be emitted
+        self.after: list[tuple[str, int, int]] = []  # operations that widen its results
         self.taken = dict.fromkeys(self.temporaries, 0)
 
     def temporary(self, size: int) -> int:
@@ -131,7 +131,7 @@ class Emitter:
         return row
 
     def parameters(self) -> int:
-        """Return the row with the address of the kernel's parameters; its low half is zero."""
+        """Return the row that holds the parameters' address, whose low half is zero."""
         return self._symbol_shifted(PARAMETERS, 0, 0, 8)
 
     def _symbol(self, symbol: SymbolAddress) -> tuple[int, int]:
@@ -145,7 +145,7 @@ class Emitter:
         return self._symbol_shifted(name, offset, 0, 8), 8
 
     def _symbol_shifted(self, name: str, offset: int, shift: int, size: int) -> int:
-        """The row that holds a buffer's address plus an offset, without its lowest bits."""
+        """The row that holds a buffer's address plus an offset, shifted right by `shift` bits."""
         key = ("symbol", name, offset, shift)
         row = self._launch_constant(key, 0, size)
         entry = (self.constants[key], name, offset, shift)
@@ -160,7 +160,8 @@ class Emitter:
     def _clock(self, name: str) -> tuple[int, int]:
         """Emit a read of the clock; return its row, and the size of its lanes in bytes.
 
-        Only the judge has clocks. A wait at an mbarrier may read one without ever using it.
+        Only the judge has clocks. The fast run may still execute code that waits at mbarriers and
+        copies a clock's value without using it.
         """
         if not (self.in_step and self.takes_clock):
             self.only_judged("a clock")

@@ -11,8 +11,8 @@ _BYTES = {"b8": 1, "b16": 2, "b32": 4, "b64": 8}
 
 
 class TextureEncoder(Emitter):
-    """Encodes accesses. In these operations, the field `space` holds the shape, `kind` marks
-    surfaces, and `cost` is the number of the first value.
+    """Encodes accesses to textures and surfaces. In these operations, the field `space` holds the
+    shape, `kind` is 1 for surfaces, and `cost` is the index of the first value among the operands.
     """
 
     def _op_tex(self, op: Op) -> None:

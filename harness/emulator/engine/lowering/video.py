@@ -71,7 +71,7 @@ def _mask(op: Op, mask: str) -> int:
 
 
 def _fields(op: Op, a: str, b: str) -> bytes:
-    """Encode which fields of the two words serve as the fields of a and of b, the lowest first."""
+    """Encode which fields of the two source words make up a and b, the lowest field first."""
     count = int(op.name[-1])
     chosen = [*(_chosen(a) or range(count)), *(_chosen(b) or range(count, 2 * count))]
     return sum(field << 4 * i for i, field in enumerate(chosen)).to_bytes(4, "little")

@@ -30,7 +30,8 @@ _STRONG = {"relaxed", "acquire", "release", "acq_rel", "sc"}
 
 
 def access_kind(opcode: str) -> int:
-    """The kind of access of an instruction (plain, volatile or atomic) and its scope."""
+    """The kind of an instruction's access: plain, volatile, atomic, or atomic only within its
+    block."""
     name, modifiers, _ = split_opcode(opcode)
     if of_mbarriers(opcode):
         return PLAIN if modifiers[0] in ("init", "inval") else ATOMIC
@@ -89,7 +90,7 @@ def _orders(opcode: str) -> bool:
     modifiers = set(split_opcode(opcode)[1])
     if "mbarrier::complete_tx::bytes" in modifiers:  # threads that wait for the bytes may read them
         return True
-    if of_mbarriers(opcode):  # relaxed if they count bytes; the others order by default
+    if of_mbarriers(opcode):  # those that count bytes are relaxed; the others order by default
         counts_bytes = modifiers & {"expect_tx", "complete_tx"} and "arrive" not in modifiers
         return not counts_bytes and "relaxed" not in modifiers
     return bool(modifiers & {"acquire", "release", "acq_rel", "sc"})
@@ -125,7 +126,7 @@ def _granules(program: Program) -> dict[str, int]:
 
 
 def _least(program: Program, size: Callable[[Op], int]) -> dict[str, int]:
-    """The width of the narrowest access to a state space; generic accesses count for every
+    """Map each state space to the smallest `size` of its accesses; generic accesses count for every
     space."""
     found: dict[str, list[int]] = {space: [] for space in ("global", "shared", "local")}
     for block in program.blocks:

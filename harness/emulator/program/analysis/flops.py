@@ -4,10 +4,10 @@ Nsight Compute counts thread instructions by machine opcode: FADD, FMUL and FFMA
 counterparts. According to readings on an H200, a thread instruction counts once whether it works on
 one half or on two, a subtraction counts as an addition, and bf16 counts under H. This module
 follows these rules. The arithmetic that sm_100 introduced, on pairs of floats and on halves added
-to floats, has other opcodes, so it counts as operations but not in any of these instruction counts.
-Divisions, roots and functions (`div`, `sqrt`, `rcp`, `ex2`, …), comparisons, `min`, `max`, `neg`
-and conversions are not among these instructions in PTX, so they are not counted, although machine
-code implements some of them with FADD, FMUL and FFMA.
+to floats, has other opcodes, so its operations are counted, but it adds to none of these
+instruction counts. Divisions, roots and functions (`div`, `sqrt`, `rcp`, `ex2`, …), comparisons,
+`min`, `max`, `neg` and conversions are not among these instructions in PTX, so they are not
+counted, although machine code implements some of them with FADD, FMUL and FFMA.
 """
 
 from __future__ import annotations

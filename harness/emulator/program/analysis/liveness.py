@@ -72,7 +72,7 @@ def annotate(blocks: list[Block]) -> None:
             for target in successors(terminator):
                 out |= live_in[target]
             if isinstance(terminator, Switch) and terminator.pointer is not None:
-                out.add(terminator.pointer.slot)  # for the message if it leads nowhere
+                out.add(terminator.pointer.slot)  # for the message if the pointer is invalid
             if isinstance(terminator, Barrier):
                 # The result is written when the barrier releases, to this block's own lanes.
                 if terminator.result is not None:

@@ -17,7 +17,7 @@ from harness.emulator.program.ir import Block, Constant, Op, Program, Register, 
 from harness.emulator.ptx.syntax import TYPE_SIZES
 
 _WIDEST = 16
-_MOST_STEPS = 32  # from an address back to what it was computed from
+_MOST_STEPS = 32  # limit for tracing an address back to the values it is computed from
 _MEETINGS = ("bar", "barrier", "syncwarp", "vote", "shfl", "match", "redux", "atom", "fence")
 
 Place = tuple[object, ...]

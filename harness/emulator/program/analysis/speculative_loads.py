@@ -1,4 +1,4 @@
-"""Find loads that the compiler added to those in the source; they must not be reported as faults.
+"""Find loads that the compiler added and that must not be reported as faults.
 
 A load from a variable's own fixed address cannot fail, so the compiler may execute it where the
 source would not, and discard the result with a select.
@@ -43,8 +43,8 @@ class _Loads:
         return self._blocks[place[0]].ops[place[1]]
 
     def only_selected(self, place: _Place) -> bool:
-        """Return whether an operation is a load from a fixed address whose result only a select
-        uses.
+        """Return whether an operation is a load from a fixed address whose result is used only by
+        selects, if at all.
         """
         load = self._op(place)
         if not isinstance(load.sources[0], (SymbolAddress, Constant)):
@@ -66,8 +66,8 @@ class _Loads:
         return True
 
     def _users(self, slot: int, place: _Place) -> Iterator[tuple[_Place | None, int]]:
-        """The readers of a register's value after an operation: (position, operand), or None for a
-        branch."""
+        """Yield the readers of a register's value after an operation: (position, index of the
+        operand). The position is None for a branch."""
         todo = [(place[0], place[1] + 1)]
         seen: set[int] = set()
         while todo:

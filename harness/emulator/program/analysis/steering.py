@@ -42,8 +42,8 @@ def steering_sites(program: Program) -> frozenset[int]:
 
 
 def depends_on_order(program: Program) -> bool:
-    """Return whether behaviour may depend on thread timing, as with flags, tickets, locks,
-    messages."""
+    """Return whether behaviour may depend on thread timing, as it does with flags, tickets, locks
+    and messages."""
     if steering_sites(program):
         return True
     shared = sum(access_kind(site.opcode) != PLAIN for site in program.sites)

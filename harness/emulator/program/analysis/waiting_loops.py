@@ -69,8 +69,8 @@ def keep_loop_conditions(blocks: Sequence[Block], sites: Sequence[Site]) -> None
 
 
 def loops_by_head(blocks: Sequence[Block], sites: Sequence[Site]) -> dict[int, set[int]]:
-    """Find loops that branch on a value that another thread may change; map the reading blocks to
-    the loop."""
+    """Find loops that branch on a value that another thread may change; map each block that reads
+    such a value to the blocks of its loop."""
     found = {}
     onwards: dict[int, set[int]] = {}
     for number, block in enumerate(blocks):
@@ -104,7 +104,7 @@ def flows(blocks: Sequence[Block]) -> dict[int, set[int]]:
 
 
 def _telling(blocks: Sequence[Block], loop: Iterable[int]) -> set[int]:
-    """Registers on which the branches of a loop depend, according to its own computations."""
+    """Registers on which the branches of a loop depend through computations within the loop."""
     computed_from: dict[int, set[int]] = defaultdict(set)
     for op in (op for n in loop for op in blocks[n].ops):
         # The value read depends on the address, not on the value that an atomic stores.

@@ -123,7 +123,7 @@ def _meet_after(onwards: Mapping[int, Sequence[int]], branch: int, syncs: Set[in
 
 
 def _named_syncs(block: Block, sites: Sequence[Site]) -> list[tuple[Op, Source]]:
-    """The instructions whose masks name lanes."""
+    """The instructions in a block that specify the lanes to synchronise in a mask."""
     return [each for each in _syncs_in(block, sites) if each[0].name in _WARP_SYNCS]
 
 

@@ -14,8 +14,8 @@ _STORES = ("st", "atom", "copy_bulk", "discard")
 
 
 def written_buffers(program: Program) -> frozenset[str]:
-    """The pointers, as `param+offset`, and the names of variables; ANYWHERE if an address is not
-    known."""
+    """The buffers that the kernel may write: pointer parameters as `param+offset`, variables by
+    name; ANYWHERE if an address is not known."""
     origins: dict[int, frozenset[str]] = {}
     changed = True
     while changed:

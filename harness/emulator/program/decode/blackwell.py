@@ -60,7 +60,8 @@ class BlackwellDecoder(WarpDecoder):
     def _mixed(
         self, instruction: Instruction, name: str, modifiers: list[str], half: str
     ) -> list[Op]:
-        """Converting a half to a float is exact, so the result is rounded only once."""
+        """Convert the halves to floats, then operate on floats. The conversion is exact, so the
+        result is rounded only once."""
         matched = signatures.match(name, modifiers, ["f32"])
         if matched is None or "ftz" in modifiers:
             raise self.unknown()

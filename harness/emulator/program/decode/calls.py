@@ -66,8 +66,8 @@ class CallDecoder(OperandReader):
         return None
 
     def _bytes_of_param(self, result: Register, of: Register, at: int, kind: str) -> list[Op]:
-        """Extract some bytes of a register as a number of the given type: a `bool` is passed as a
-        word."""
+        """Extract some bytes of a register as a number of the given type. A `bool`, for example, is
+        passed as a word."""
         sign, size = "s" if kind[0] == "s" else "u", TYPE_SIZES[kind]
         ops, bits = [], 64 if TYPE_SIZES[of.type] == 8 else 32
         if TYPE_SIZES[of.type] == 2:
@@ -113,7 +113,8 @@ class CallDecoder(OperandReader):
         return None
 
     def _allocate(self, actuals: list[str]) -> list[Op]:
-        """`malloc`: the next bytes of the heap, counted by an atomic at its start; or null."""
+        """Decode `malloc`: an atomic on the byte count at the heap's start gives the next free
+        bytes. The result is null if they do not fit."""
         result, given = (self.param_register(actual, 0, "b64") for actual in actuals)
         size, before, end = (self.declare(f"!heap {n}", "u64") for n in ("size", "before", "end"))
         place, fits = self.declare("!heap place", "u64"), self.declare("!heap fits", "pred")

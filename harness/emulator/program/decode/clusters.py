@@ -48,8 +48,8 @@ class ClusterDecoder(MbarrierDecoder):
         return [Op("getctarank", (), made, ("u32",), read, (types[0],), self.site)]
 
     def cluster_arrive(self, modifiers: list[str]) -> list[Op]:
-        """`barrier.cluster.arrive`, which does not wait: the corresponding wait does, for all
-        threads."""
+        """Decode `barrier.cluster.arrive`, which does not wait. The corresponding
+        `barrier.cluster.wait` waits for all threads."""
         order = [m for m in modifiers if m != "aligned"]
         if order not in ([], ["release"], ["relaxed"]):
             raise self.unknown()
@@ -86,8 +86,8 @@ class ClusterDecoder(MbarrierDecoder):
     def _by_windows(
         self, read: Read, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """Decode an instruction, after operations that make its addresses in the cluster's shared
-        memory generic."""
+        """Decode an instruction, preceded by operations that convert its addresses in the cluster's
+        shared memory to generic ones."""
         if _CLUSTER not in modifiers:
             return read(instruction, modifiers, types)
         ops: list[Op] = []

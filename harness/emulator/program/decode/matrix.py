@@ -48,7 +48,7 @@ def _register_type(type_: str) -> str:
 
 
 def _wmma_registers(role: str, type_: str, elements: int) -> int:
-    """Registers of a fragment: half-precision operands have 8 in every shape."""
+    """The number of registers of a fragment; half-precision operands have 8 in every shape."""
     return 8 if role in ("a", "b") and type_ == "f16" else elements // 32 // per_register(type_)
 
 
@@ -119,7 +119,8 @@ class MatrixDecoder(MemoryDecoder):
         return [Op(name, variant, made, (kinds[0],) * len(made), read, read_kinds, self.site)]
 
     def selector(self, operand: Operand, type_: str, depth: int) -> int:
-        """The lanes that supply the metadata: one of four, a pair of them, or all."""
+        """Return the selector of a sparse MMA: which of four lanes, or which pair of them, supplies
+        the metadata; 0 if all four do."""
         known = 16 * _GROUP.get(type_, 4) // depth
         if not isinstance(operand, Number) or operand.value not in range(known):
             raise self.unknown(f"its selector is from 0 to {known - 1}")

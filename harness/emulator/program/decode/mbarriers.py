@@ -4,9 +4,9 @@ In the emulator, an mbarrier is one word with these fields: the arrivals that it
 still waits for, the arrivals per phase, the bytes still to come, and the phase's parity
 (`memory/mbarrier.h`). Arriving is an atomic on that word, and testing is a load of it; both order
 memory accesses between threads, as in the memory model. Copies move their bytes when they are
-issued, except that `cp.async` writes when its thread waits. The checks do not rely on these
-moments: until a thread knows that a copy is complete, it may neither write the source nor access
-the destination (`judge/ordering/flights.h`).
+issued, except that `cp.async` writes when its thread waits. The checks do not rely on this timing:
+until a thread knows that a copy is complete, it may neither write the source nor access the
+destination (`judge/ordering/flights.h`).
 """
 
 from __future__ import annotations
@@ -202,8 +202,8 @@ class MbarrierDecoder(MemoryDecoder):
         self, instruction: Instruction, modifiers: list[str], reader: Callable[..., list[Op]],
         types: list[str],
     ) -> list[Op]:  # fmt: skip
-        """Decode an instruction: its effect, which is immediate, and its signal to an mbarrier with
-        the number of bytes moved.
+        """Decode an asynchronous store or atomic. It takes effect at once, and then signals an
+        mbarrier with the number of bytes moved.
         """
         rest = [m for m in modifiers if m not in ("async", TELLS)]
         where, value, barrier = self.given(instruction, 3)

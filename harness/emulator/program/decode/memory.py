@@ -135,7 +135,7 @@ class MemoryDecoder(CallDecoder):
         if space == "param" and isinstance(where, Memory) and self.is_own_param(where.base):
             return self.load_param(where, made, kind)
         if space == "param" and isinstance(where, Memory) and where.base in self.registers:
-            space = "const"  # an address in the kernel's parameters, whose loads are free, too
+            space = "const"  # an address in the kernel's parameters, which are loaded as constants
             if self.register(where.base).type[1:] == "32":
                 return self._load_short(where, made, kind, count)
         base, offset, address_type = self._place(space, where)
@@ -151,7 +151,7 @@ class MemoryDecoder(CallDecoder):
     def _load_short(
         self, where: Memory, made: tuple[Register | None, ...], kind: str, count: int
     ) -> list[Op]:
-        """Load at 32 bits of an address in the kernel's parameters."""
+        """Load from the kernel's parameters, at an address of which only 32 bits are given."""
         base, offset, address_type = self._address(where)
         wide = self.declare("!address in the parameters", "u64")
         return [
@@ -259,7 +259,8 @@ class MemoryDecoder(CallDecoder):
         parts: list[tuple[Operand, ...]],
     ) -> list[Op]:  # fmt: skip
         """Decode an atomic on a vector. Every element is an atomic of its own, as in the manual;
-        the first is counted for all. `parts`: the results, if there are any, and the values."""
+        only the first is counted, on behalf of all. `parts`: the results, if there are any, and the
+        values."""
         base, offset, address_type = place
         out = []
         for i, element in enumerate(zip(*parts, strict=True)):
@@ -272,7 +273,8 @@ class MemoryDecoder(CallDecoder):
         return out
 
     def _check_vector(self, space: str, kind: str, count: int) -> None:
-        """Reject a vector that ptxas rejects: not in global memory, of integers, or too wide."""
+        """Reject a vector that ptxas rejects because it is not in global memory, holds integers, or
+        is too wide."""
         if space not in ("", "global") or kind not in ("f32", *HALVES):
             raise self.unknown("a vector")
         if count * TYPE_SIZES[kind] > 16:

@@ -1,4 +1,4 @@
-"""Resolve an instruction's operands: names, and literals as bits of their type."""
+"""Resolve an instruction's operands: names, and literals, which become bits of their type."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _ALIKE = {"aggr_smem_size": "total_smem_size"}
 _FIXED = {"current_graph_exec": 0, **{f"pm{n}": 0 for n in range(8)}}
 RESERVED = Variable("!reserved shared memory", "shared", "b8", 1024, 1024)
 """The part of a block's shared memory that the system reserves and clears; cooperative groups use
-`_1`."""
+the part at `%reserved_smem_offset_1`."""
 _FIXED["reserved_smem_offset_cap"] = RESERVED.size
 _RESERVED_AT = {"begin": 0, "end": RESERVED.size, "0": 0, "1": 512}
 

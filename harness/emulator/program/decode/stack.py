@@ -28,7 +28,7 @@ class StackDecoder(OperandReader):
     """`alloca`, `stacksave` and `stackrestore`."""
 
     allocation: Instruction | None = None
-    """Decode one of the instructions that need the stack."""
+    """The last decoded instruction that needs the stack, for error messages."""
 
     def stack_op(self, name: str, result: Register, *sources: Source, site: int = -1) -> Op:
         kinds = ("u64",) * len(sources)

@@ -23,7 +23,7 @@ _OTHERS = {
     "im2col::w": "of another architecture", "im2col::w::128": "of another architecture",
 }  # fmt: skip
 _LITERALS = {"elemtype": 12, "swizzle_mode": 3, "fill_mode": 1, "interleave_layout": 2}
-"""Fields that a number sets, and their highest values."""
+"""Fields whose new value is a literal, and the highest value of each."""
 _TF32 = 11
 """The number of the first of the two element types that round to TF32. The numbers of the same
 types without rounding are four lower."""
@@ -240,7 +240,7 @@ class TensorCopyDecoder(MbarrierDecoder):
             ops.append(
                 Op("st", ("global",), (), (), (to, there, word), (to_kind, "s64", "u64"), self.site)
             )
-        # The whole warp makes one copy: whatever any lane stores counts as stored by all.
+        # The whole warp makes one copy, so a store by any lane counts as a store by every lane.
         whole = (Constant(0xFFFFFFFF),)
         return [*ops, Op("fence", ("",), (), (), (), (), self.site),
                 Op("syncwarp", ("",), (), (), whole, ("u32",), self.site)]  # fmt: skip

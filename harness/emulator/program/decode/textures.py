@@ -9,8 +9,8 @@ from harness.emulator.program.ir import Op, Source
 from harness.emulator.ptx.syntax import Group, Instruction, Memory, Operand
 
 SHAPES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3, "cube": 3}
-"""The number of coordinates that each shape takes, the layer first; the rest of the four is
-padding."""
+"""The number of coordinates that each shape uses, the layer first. Any further coordinate operands,
+up to four, are padding."""
 BEYOND = ("trap", "clamp", "zero")
 """The ways to handle an access beyond a surface's edge."""
 _LEVELS = {"base": 0, "level": 1, "grad": 2}

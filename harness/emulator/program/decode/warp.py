@@ -217,8 +217,8 @@ class WarpDecoder(OperandReader):
 
 
 def _between_proxies(modifiers: list[str]) -> bool:
-    """Return whether a fence is between two kinds of access (proxies), which the emulator treats as
-    one kind.
+    """Return whether a fence orders two kinds of access (proxies), which the emulator treats as
+    one.
     """
     if modifiers[:1] != ["proxy"]:
         return False
@@ -229,5 +229,5 @@ def _between_proxies(modifiers: list[str]) -> bool:
 
 
 def _sync_first(modifiers: list[str]) -> list[str]:
-    """`vote.ballot.sync` is `vote.sync.ballot`: ptxas accepts both."""
+    """Move `sync` to the front: ptxas accepts `vote.ballot.sync` as well as `vote.sync.ballot`."""
     return sorted(modifiers, key=lambda modifier: modifier != "sync")

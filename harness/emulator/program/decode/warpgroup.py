@@ -36,11 +36,11 @@ _FACTORS = {
 _SUMS = {"f16": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",), "e4m3": ("f16", "f32"),
          "e5m2": ("f16", "f32"), "s8": ("s32",), "u8": ("s32",)}  # fmt: skip
 _INTEGER_COLUMNS = (8, 16, 24, *range(32, 257, 16))
-_BYTES_DEEP = 32  # of each row of an operand, whatever its type
+_BYTES_DEEP = 32  # bytes of an operand's row that one MMA uses, whatever the type
 _SIGNS = {1: 0x8000_0000, 2: 0x8000_8000, 4: 0x8080_8080}  # by the number of elements in a word
 _WARPS = 4  # per warpgroup
-_EIGHT, _WORDS_OF_A = 8, 4  # rows or columns of a word over the warp, and words of sixteen rows
-_WORDS_OF_B = 2  # of eight columns; twice as many if the first factor is sparse
+_EIGHT, _WORDS_OF_A = 8, 4  # rows or columns that one word per lane covers; words for sixteen rows
+_WORDS_OF_B = 2  # for eight columns; twice as many if the first operand is sparse
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,8 @@ class _Product:
 
 @dataclass(frozen=True)
 class _Modes:
-    """The operands that are negated, and those whose outer dimension is the depth (k)."""
+    """Whether the product is negated, and which operands have the depth (k) as their outer
+    dimension."""
 
     negates: bool
     turns_a: bool
@@ -98,7 +99,8 @@ class WarpgroupDecoder(MatrixDecoder):
         return [Op("fence", ("",), (), (), (), (), self.site)]
 
     def warpgroup_wait(self, instruction: Instruction) -> tuple[list[Op], Barrier]:
-        """Decode `wgmma.wait_group`: a warpgroup barrier, numbered after those of programs."""
+        """Decode `wgmma.wait_group`: a warpgroup barrier, numbered after the barriers that programs
+        may use."""
         (left,) = self.given(instruction, 1)
         words = instruction.opcode.split(".")[1:]
         if words != ["wait_group", "sync", "aligned"] or not isinstance(left, Number):
@@ -254,7 +256,7 @@ class WarpgroupDecoder(MatrixDecoder):
         return self.source(operand, "u64")
 
     def _read(self, factor: _Factor, rows: int) -> Op:
-        """The warp's access to all rows of an operand; its words are then taken from these rows."""
+        """Make the warp's read of all rows of an operand, from which its words are then taken."""
         variant = (str(rows), str(int(factor.turned)), str(factor.slices))
         return Op("factor_read", variant, (), (), (factor.descriptor, factor.rows),
                   ("u64", "u32"), self.site)  # fmt: skip
@@ -267,7 +269,7 @@ class WarpgroupDecoder(MatrixDecoder):
         `row`: the first of these rows, relative to the operand's first row; for `b`, a column.
         """
         words = tuple(self.declare(f"!wgmma {name}{i}", "u32") for i in range(count))
-        turns = count // _WORDS_OF_B // factor.slices  # registers of the same words of the rows
+        turns = count // _WORDS_OF_B // factor.slices  # groups of eight rows
         ops.append(Op("factor_words", (str(row), str(int(factor.turned)), str(turns)), words,
                       ("u32",) * count, (factor.descriptor, factor.rows), ("u64", "u32"),
                       self.site))  # fmt: skip

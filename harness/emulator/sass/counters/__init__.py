@@ -5,12 +5,11 @@ rules that reproduce an H200's readings exactly. For an architecture without har
 counters that follow from the code are `code-exact`, and those that rely on rules read on Hopper are
 `hopper-rules`: shared-memory wavefronts, the sectors of stores and atomics, branches, the counters
 of bulk copies and of other blocks' shared memory, and the instructions that a diverged warp issues
-again. Counters that depend on the relative timing of
-warps, in one block or in several, are models: the sectors of atomics whose lanes collide, and
-everything in a launch with loops that wait for another thread, or that calls the driver (printf,
-malloc), whose own instructions the emulator does not execute. The shared wavefronts of asynchronous
-copies, whose rule is not known, are also models, and so are their sectors, whose rule is confirmed
-by only seven kernels.
+again. Counters that depend on the relative timing of warps, in one block or in several, are models:
+the sectors of atomics whose lanes collide, and everything in a launch with loops that wait for
+another thread, or that calls the driver (printf, malloc), whose own instructions the emulator does
+not execute. The shared wavefronts of asynchronous copies, whose rule is not known, are also models,
+and so are their sectors, whose rule is confirmed by only seven kernels.
 """
 
 from __future__ import annotations
@@ -55,9 +54,11 @@ _OPERATIONS = {
 
 _WAIT_FOR_LAUNCH = "ACQBULK"
 """If a kernel executes this instruction several times, or once before a PREEXIT, the H100 leaves
-some of these out of its count of instructions whose predicate is on. It is not known which ones."""
+some of its executions out of the count of instructions whose predicate is on. It is not known which
+ones."""
 _FLOPS_OF_FORMS = {"FADD2": 2, "FMUL2": 2, "FFMA2": 4, "FHADD": 1, "FHFMA": 2}
-"""Operations of Blackwell's instructions for which no Nsight Compute counter is known."""
+"""The floating-point operations of each Blackwell instruction for which no Nsight Compute counter
+is known."""
 _BY_HOPPERS_RULES = (
     WAVEFRONTS, WAVEFRONTS_IDEAL, *(SECTORS.format(kind) for kind in ("st", "red", "atom")),
 )  # fmt: skip
@@ -112,7 +113,7 @@ def _goes_elsewhere(each: MachineCount) -> bool:
 
 
 def _loops_over_lanes(instructions: Sequence[MachineCount]) -> bool:
-    """Return whether a loop takes a warp's lanes one by one for anything but asynchronous
+    """Return whether a loop processes a warp's lanes one by one for anything but asynchronous
     instructions. Hardware readings of such loops exist only for those."""
     executed = {each.base for each in instructions if each.warps}
     loops = any(each.warps and each.opcode == "BRA.U.ANY" for each in instructions)
@@ -120,16 +121,16 @@ def _loops_over_lanes(instructions: Sequence[MachineCount]) -> bool:
 
 
 def _counts_waits(name: str) -> bool:
-    """Return whether a loop that waits for an mbarrier adds to a counter. SYNCS takes no wavefront,
-    and its accesses are neither requests nor sectors."""
+    """Return whether a loop that waits for an mbarrier adds to a counter. SYNCS adds no wavefronts,
+    and its accesses are counted neither as requests nor as sectors."""
     return "branch_targets" in name or name.startswith(
         ("smsp__inst_executed.", "smsp__thread_inst_executed")
     )
 
 
 def _unread(counter: Counter, issued_again: bool, read_elsewhere: Container[str]) -> Counter:
-    """Label a counter of an architecture without hardware readings. `read_elsewhere`: counters
-    whose rules were all read on Hopper."""
+    """Set the provenance of a counter of an architecture without hardware readings.
+    `read_elsewhere`: counters whose rules were all derived from readings on Hopper."""
     if counter.provenance != MACHINE:
         return counter
     name = counter.name

@@ -24,7 +24,7 @@ _OF_REMOTE = {
 
 
 def of_asynchronous(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
-    """Yield these counters; none for a launch without such an instruction."""
+    """Yield the counters of this module; none for a launch that executes no such instruction."""
     executed = [each for each in instructions if each.warps]
     copies = [each for each in executed if _is_in_unit(each)]
     remote = [each for each in executed if each.remote_requests]
@@ -67,8 +67,8 @@ def _of_remote(remote: Sequence[MachineCount]) -> Iterator[Counter]:
 
 
 def _certainty(remote: Sequence[MachineCount]) -> Provenance:
-    """Label a count. No reading shows the cost of a request whose lanes access several blocks,
-    unless each lane accesses 4 bytes."""
+    """Return the provenance of a count. No reading shows the cost of a request whose lanes access
+    several blocks, unless each lane accesses 4 bytes."""
     return MODEL if any(each.remote_uncertain for each in remote) else MACHINE
 
 
@@ -87,7 +87,7 @@ def waits_in_a_loop(instructions: Sequence[MachineCount]) -> bool:
 
 
 def accesses_memory_while_waiting(instructions: Sequence[MachineCount]) -> bool:
-    """Return whether such a loop accesses memory in every iteration."""
+    """Return whether a loop that `waits_in_a_loop` finds accesses memory in every iteration."""
     loops = _waiting_loops(instructions)
     return any(
         start <= each.address <= end
@@ -98,7 +98,8 @@ def accesses_memory_while_waiting(instructions: Sequence[MachineCount]) -> bool:
 
 
 def _waiting_loops(instructions: Sequence[MachineCount]) -> list[tuple[int, int]]:
-    """The first and last address of the innermost loop around each such test or request."""
+    """The first and last address of the innermost loop around each test of an mbarrier's phase, and
+    around each request for registers."""
     asks = [
         each.address
         for each in instructions

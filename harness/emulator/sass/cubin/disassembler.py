@@ -24,7 +24,7 @@ from harness.files import scratch
 SECONDS = 120
 """Deadline in seconds for one cubin on a busy machine."""
 OLDEST = (12, 6)
-"""The first release whose JSON is in the form that is read here."""
+"""The first release that writes JSON in the form that this module reads."""
 _INSTALL = (
     f"install it for this Python: {sys.executable} -m pip install 'nvidia-cuda-nvdisasm>=13.0'"
 )
@@ -72,7 +72,7 @@ def candidates() -> list[tuple[str, str]]:
 
 
 def find() -> Disassembler:
-    """Find the newest nvdisasm: it reads the cubins of older releases, too.
+    """Find the newest nvdisasm, because it also reads the cubins of older releases.
 
     The nvdisasm of an older toolkit prints some operands (of `LDGSTS`, `UBLKCP`) without
     separators. Raises DisassemblerError if there is none, or none is new enough.
@@ -145,7 +145,7 @@ def printed(tool: Disassembler, content: bytes, name: str) -> str:
 
 
 def functions_in(text: str) -> list[Any]:
-    """Yield each function in nvdisasm's JSON. Raises one of UNLIKE_THE_KNOWN if its form is
+    """Return the functions in nvdisasm's JSON. Raises one of UNLIKE_THE_KNOWN if its form is
     unknown."""
     found: list[Any] = next(part for part in json.loads(text) if isinstance(part, list))
     return found

@@ -37,7 +37,7 @@ def _through_pointer(each: Instruction) -> bool:
 
 
 def overflow(function: Function, instruction: Instruction, address: int) -> str:
-    """The message of a fault at this address if the stack is exhausted; empty if it is not."""
+    """The message of a fault at this address if the stack is exhausted; otherwise empty."""
     if instruction.opcode not in ("LDL", "STL") or not function.once(grows) or address < 1 << 31:
         return ""
     return (

@@ -1,9 +1,10 @@
 """Rows for Blackwell: two-operand IADD, float pairs, three-operand FMNMX, 256-bit accesses.
 
-A pair of floats is in two registers (`F`): `.F32x2.HI_LO` in order, `.F32x2.LO_HI` swapped, `.F32`
-uses one float for both, as for an immediate. A half converted to a float (`e`) is the lower half of
-its register or, with `.H1`, the upper one. `R2UR.BROADCAST` is what ptxas writes where sm_90's code
-has `R2UR` without a result predicate, after an `ELECT` that leaves one lane active.
+A pair of floats (`F`) occupies two registers. `.F32x2.HI_LO` uses them in order, `.F32x2.LO_HI`
+swaps them, and `.F32` uses one float for both, as an immediate does. A half converted to a float
+(`e`) is the lower half of its register or, with `.H1`, the upper one. `R2UR.BROADCAST` is what
+ptxas writes where sm_90's code has `R2UR` without a result predicate, after an `ELECT` that leaves
+one lane active.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 None of these instructions is documented. The meaning of each form was derived by comparing PTX with
 the code that ptxas of CUDA 13.0 generates from it for sm_90a, and confirmed for sm_100a and sm_120a
 (`tests/emulator/sass/asynchronous`). Blackwell's code uses stores to initialise mbarriers whose
-addresses differ from lane to lane; `SYNCS.CCTL.IVALL` then makes their words known. Code that
-changes a tensor map has no special instructions except those that make the change visible
-(`UTMACCTL.IV`).
+addresses differ from lane to lane; after `SYNCS.CCTL.IVALL`, the emulator accepts stored words as
+mbarriers. Code that changes a tensor map has no special instructions except those that make the
+change visible (`UTMACCTL.IV`).
 
 `T` is the first of several uniform registers, in brackets, and `N` a register that has no effect;
 `H` is a cache policy.
@@ -44,8 +44,8 @@ OPCODES: Final = frozenset({
     "UTMACCTL", "UTMACMDFLUSH", "STAS", "REDAS", "UCGABAR_ARV", "UCGABAR_WAIT", "USETMAXREG",
     "STSM", "ELECT",
 })  # fmt: skip
-"""Instructions whose counts are not supported by any hardware reading, nor are those of the code
-around them."""
+"""Instructions for which no hardware reading confirms the counts, neither their own nor those of
+the code around them."""
 COPIES: Final = frozenset({
     "LDGSTS", "UBLKCP", "UBLKRED", "UTMALDG", "UTMASTG", "UTMAREDG", "HGMMA", "QGMMA", "IGMMA",
 })  # fmt: skip

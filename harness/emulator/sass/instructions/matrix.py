@@ -17,7 +17,7 @@ from harness.emulator.sass.instructions.operand_shapes import Unencodable
 from harness.emulator.sass.instructions.row import Groups, Row, row
 
 _MATRIX: Groups = ({"F32": 0, "F16": 4}, {"BF16": 1})
-# For a warpgroup's product: columns in eights, types of the operands, type of the sums.
+# The flags of a warpgroup's product: columns in eights, operand types, type of the sums.
 _FACTORS = {"F16": 0, "BF16": 1, "TF32": 2, "E4M3": 3, "E5M2": 4, "U8": 5, "S8": 6}
 _HALF_SUMS, _CLAMPS = 1 << 12, 1 << 13
 OF_FACTORS: Final = {"negA": 1 << 14, "negB": 1 << 15, "tnspA": 1 << 16, "tnspB": 1 << 17}
@@ -80,7 +80,8 @@ def check(instruction: Instruction) -> None:
 
 
 def without_sign(row: Row, instruction: Instruction) -> tuple[Instruction, int]:
-    """A warpgroup's product without the sign of a first operand in registers, and its flag."""
+    """Remove the sign of a warpgroup product's first operand if it is in registers. Return the
+    product and the flag that replaces the sign, or 0."""
     if row.handler != "GMMA":
         return instruction, 0
     operands = list(instruction.operands)

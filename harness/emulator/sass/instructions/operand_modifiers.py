@@ -41,7 +41,8 @@ ALSO = {
 
 @lru_cache(maxsize=1 << 12)
 def parts(opcode: str, modifiers: tuple[str, ...], kind: str) -> Mapping[str, int]:
-    """Parse a source's suffix, which selects a part of the source or its shift."""
+    """Map the suffixes that a source may have to their encodings. A suffix selects a part of the
+    source or its shift."""
     if kind == "a":
         return _SCALES
     if kind == "e":

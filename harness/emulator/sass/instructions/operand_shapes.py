@@ -13,7 +13,7 @@ ALWAYS = PREDICATES_OF_EACH_KIND - 1
 
 
 class Unencodable(Exception):
-    """The unknown part of an instruction."""
+    """Raised with the part of an instruction that is unknown."""
 
 
 _KINDS = {

@@ -81,8 +81,9 @@ FUNCTIONS_OF_DRIVER: Final = {
 }  # fmt: skip
 """Driver functions that may be called, each with the number that stands for its address."""
 _COPY_BY_DRIVER: Final = "__cuda_syscall_cp_async_bulk_"
-"""The names of the functions that copy to another block's shared memory for sm_120's code, which
-calls them only if the copy's destination is another block. A call is refused when it is reached."""
+"""The prefix of the functions that copy to another block's shared memory for sm_120's code, which
+calls them only if the copy's destination is another block. Only a kernel that reaches such a call
+is refused."""
 
 
 def address_of_function(name: str) -> int:
@@ -120,7 +121,7 @@ def _types(source: Flags, target: Flags) -> Groups:
 
 
 _LENGTHS = {"U8": 0, "S8": 0, "U16": 0, "S16": 0, "64": 0, "128": 0}
-"""Types of stored values; encode.py reads them, as it does `.E`: addresses have 64 bits."""
+"""Types of stored values. encode.py reads these, and also `.E`, which marks 64-bit addresses."""
 _LOAD: Groups = ({**_LENGTHS, "S8": 1, "S16": 1}, {"E": 0})
 _CONSTANT: Groups = ({"U8": 0, "U16": 0, "64": 0, "128": 0, "S8": 1, "S16": 1},)
 _STORE: Groups = (_LENGTHS, {"E": 0})
@@ -359,7 +360,7 @@ ROWS: Sequence[Row] = (
     _row("CCTL", "_? _? _?", "NOTHING", harmless={**ORDERS, **PREFETCHES}),
     _row("CCTL.E.RML2", "m", "DISCARD"),
     _row("PMTRIG", "i", "NOTHING"),
-    # A launch begins when the previous one has ended, even if that allowed an earlier start.
+    # A launch begins when the previous one has ended, even if that one allowed an earlier start.
     _row("ACQBULK", "", "NOTHING"),
     _row("PREEXIT", "", "NOTHING"),
     _row("MEMBAR", "_? _? _?", "MEMBAR", harmless=ORDERS),  # for the judge
@@ -372,7 +373,7 @@ ROWS: Sequence[Row] = (
     _row("BRA.DIV", "s? l", "NOTHING", (), layout.BRANCH_DIV),
     _row("BRA.CONV", "s? l", "NOTHING", (), layout.BRANCH_DIV, always=1),
     _row("EXIT", "p?", "NOTHING", (), layout.EXIT),
-    _row(RELATIVE_CALL, "v? l", "NOTHING", (), layout.CALL),  # by a register: encode.py
+    _row(RELATIVE_CALL, "v? l", "NOTHING", (), layout.CALL),  # through a register: see encode.py
     _row(CALL_OF_DRIVER, "s", SYSTEM),
     _row("LEPC", "R l?"),  # before sm_90: its own address, to which code adds offsets
     _row("BRX", "v i", "NOTHING", (), layout.BRANCH_INDEXED),

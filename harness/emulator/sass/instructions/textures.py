@@ -33,8 +33,8 @@ _SIZES = {"U8": 0, "U16": 0, "64": 0, "128": 0}
 
 @dataclass(frozen=True)
 class Read:
-    """`kind`: that of the texture. `handle`: None if the handle is among other values. `channels`:
-    one bit each."""
+    """The operands that identify a texture. `kind`: the number of the texture's kind. `handle`:
+    None if the handle is among other values. `channels`: a mask with one bit for each channel."""
 
     kind: int
     handle: Operand | None
@@ -93,7 +93,7 @@ def _fetches() -> Iterator[Row]:
 
 ROWS: Sequence[Row] = (
     *_fetches(),
-    row("TEX", _FETCH.replace("y y?", "y"), "FETCH"),  # the level is left to a mode that has none
+    row("TEX", _FETCH.replace("y y?", "y"), "FETCH"),  # without an explicit level; only one exists
     row("TXD", _FETCH, "FETCH", always=_LAYER_BEHIND),  # gradients affect only the choice of level
     *(
         row(f"{opcode}.D.BA.{kind}{beyond}", shape, opcode, _SIZES, always=number | flag << 4,

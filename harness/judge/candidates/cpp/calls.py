@@ -47,7 +47,7 @@ class Methods:
 
     def behind(self, value: Any) -> Any:
         """Evaluate `*value`."""
-        if isinstance(value, torch.Tensor):  # of an optional
+        if isinstance(value, torch.Tensor):  # `value` is an optional
             return value
         raise Refused("its host code reads what a pointer points to, which has no value here")
 

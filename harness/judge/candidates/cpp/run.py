@@ -1,7 +1,7 @@
 """Run an extension's host code, as far as it is supported, with tensors that have no values.
 
-The launches are recorded; anything unsupported is rejected by name. Nothing is guessed: an unknown
-function, type or method ends the run.
+The launches are recorded; anything unsupported is rejected, and the message names it. Nothing is
+guessed: an unknown function, type or method ends the run.
 """
 
 from __future__ import annotations

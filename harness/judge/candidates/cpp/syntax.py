@@ -36,7 +36,7 @@ _AFTER_TEMPLATE = {"(", "<<<", "::", "{", ")", ",", ";"}
 
 
 def block(some: Sequence[Token], macros: Mapping[str, Macro]) -> Block:
-    """The body of a function."""
+    """Parse the body of a function."""
     reader = _Reader(expanded(list(some), macros))
     found = []
     while not reader.is_done:
@@ -45,7 +45,7 @@ def block(some: Sequence[Token], macros: Mapping[str, Macro]) -> Block:
 
 
 def parameters(some: Sequence[Token], macros: Mapping[str, Macro]) -> list[Parameter]:
-    """The parameters of a function, in order."""
+    """Parse the parameters of a function, in order."""
     reader = _Reader(expanded(list(some), macros))
     found = []
     while not reader.is_done:

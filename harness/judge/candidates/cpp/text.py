@@ -297,7 +297,8 @@ def _after_template(head: Sequence[Token], at: int) -> int:
 
 
 def _bound(own: Sequence[Token]) -> dict[str, str]:
-    """The Python name and the function of `m.def("forward", &forward, …)`."""
+    """Map each Python name to its C++ function, from lines such as `m.def("forward", &forward,
+    …)`."""
     found, at = {}, 0
     while at + 5 < len(own):
         if own[at].text == "def" and own[at + 1].text == "(" and own[at + 2].kind == "text":

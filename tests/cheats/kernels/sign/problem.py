@@ -1,4 +1,5 @@
-"""The sign of n integers. One of its three values, −1, equals memory that is filled with 0xFF."""
+"""The sign of n integers. −1, one of the three possible values, has the same bits as memory filled
+with 0xFF."""
 
 from __future__ import annotations
 

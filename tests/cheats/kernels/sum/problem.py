@@ -25,7 +25,7 @@ class Sum(Problem):
     ) -> Mapping[str, Array]:
         if draw % 2 == 0:
             return {"x": rng.random(sizes["n"], dtype=dtype) - np.dtype(dtype).type(0.25)}
-        # ±1 … ±8: every partial sum is exact, so one element left out cannot hide.
+        # ±1 … ±8: every partial sum is exact, so the omission of a single element always shows.
         whole = rng.integers(1, 9, sizes["n"]) * (rng.integers(0, 2, sizes["n"]) * 2 - 1)
         return {"x": whole.astype(dtype)}
 

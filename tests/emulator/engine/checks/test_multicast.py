@@ -1,5 +1,5 @@
-"""Boxes that are sent to several blocks of a cluster have arrived when their mbarrier has
-completed, and not before."""
+"""Boxes that are multicast to several blocks of a cluster have arrived once the mbarrier's phase is
+complete, and not before."""
 
 from __future__ import annotations
 

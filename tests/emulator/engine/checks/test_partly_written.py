@@ -43,7 +43,7 @@ LOOKED_AT = "setp.eq.u32 %p1, %r4, 7; @%p1 st.global.u32 [%a0], %i;"
         f"add.u32 %r4, %r5, 1; {STORED}",
         f"and.b32 %r4, %r2, 255; {LOOKED_AT}",
         f"or.b32 %r4, %r2, 0xffffff00; {LOOKED_AT}",
-        f"and.b32 %r4, %r2, 0xff00; {LOOKED_AT}",  # never equal, whatever these bits are
+        f"and.b32 %r4, %r2, 0xff00; {LOOKED_AT}",  # never equal, whatever the unset bits are
         f"shl.b32 %r4, %r2, 24; {LOOKED_AT}",
         f"shl.b32 %r3, %r2, 4; and.b32 %r4, %r3, 0xff0; {LOOKED_AT}",
         f"bfe.u32 %r4, %r2, 0, 8; {LOOKED_AT}",
@@ -187,8 +187,8 @@ def test_to_use_a_bit_that_nothing_set_is_a_fault(does: str) -> None:
 def test_a_struct_is_copied_word_by_word_with_words_that_nothing_set(
     compile_ptx: CompilePtx,
 ) -> None:
-    """A copy of a single such word is a fault, because it cannot be distinguished from any other
-    value."""
+    """Copying such a word on its own is a fault, because the copy cannot be told from that of any
+    other value."""
     source = """
     struct Fields {
         unsigned never_set;

@@ -1,4 +1,4 @@
-"""The tests in this folder name the engines themselves."""
+"""The tests in this folder choose the engine themselves."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def _registers(letter: str, first: int, count: int) -> str:
 
 
 def _operand(type_: str, kind: str = "tame") -> str:
-    """The contents of a register of a fragment."""
+    """The type of a fragment's register as an operand, which determines its values."""
     return f"{kind} {_DRAWN[type_]}" if type_ in _DRAWN else "s32"
 
 

@@ -235,7 +235,7 @@ def _fp8() -> Iterator[Group]:
 
 
 def _converted(to: str, source: str, *choices: str) -> Group:
-    """The modifiers that are valid for this conversion."""
+    """The conversion, with every combination of modifiers that is valid for it."""
     modifiers = [m.strip(".").split(".") if m else [] for m in _each("{}" * len(choices), *choices)]
     known = [m for m in modifiers if signatures.converts(m, to, source)]
     operands_ = "$0, $1, $2" if to.endswith("x2") else "$0, $1"

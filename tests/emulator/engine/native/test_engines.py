@@ -15,7 +15,8 @@ from harness.emulator.engine import library, native
 from harness.emulator.memory.address_space import address_of_slot
 
 FILES = sorted((*CORRECT.glob("*.cu"), *FAULTY.glob("*.cu")))
-# These end when the budget runs out: after as many warp instructions, but in a different order.
+# These end when the instruction budget runs out: both engines execute the same number of warp
+# instructions, but in different orders.
 ENDLESS = {"endless_loop"}
 
 ADD_UP = """

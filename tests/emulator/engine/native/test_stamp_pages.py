@@ -1,5 +1,5 @@
-"""Launches that use more words than the engine keeps uncompressed stamps for, and more bytes than
-it copies."""
+"""Launches that access more words than the engine keeps uncompressed stamps for (a stamp records a
+word's last accesses), and more bytes than it copies."""
 
 from __future__ import annotations
 

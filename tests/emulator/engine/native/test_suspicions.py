@@ -32,7 +32,7 @@ def _address(r: random.Random, space: str, even: bool) -> list[str]:
 
 
 def _vector(r: random.Random) -> list[str]:
-    """No access splits 8 bytes, so the fast run has one stamp for two words."""
+    """Every access is to 8 bytes, so the fast run keeps one stamp for each pair of words."""
     space = r.choice(("shared", "shared", "global"))
     how = r.choice(("", "", "", ".volatile", ".relaxed.gpu"))
     what = r.choice((
@@ -120,7 +120,7 @@ _ODD = {
     _copy: [],
     _vector: ["and.b32 %r6, %i, 1;", "setp.ne.or.u32 %p2, %r6, 0, %p2;"],
 }
-"""Instructions by which odd threads leave the operation to the others."""
+"""Operation → the instructions by which odd threads skip it."""
 
 
 def _faults(module: Module, **keywords: object) -> tuple[tuple[Fault, ...], str]:

@@ -1,4 +1,4 @@
-"""Waits at mbarriers in the fast run: it has the same effects and counts as the judge, and suspects
+"""Waits at mbarriers: the fast run has the same effects and counts as the judge, and suspects
 whatever the judge reports.
 """
 
@@ -19,7 +19,7 @@ from harness.emulator import LaunchReport, Module, launch, parse
 WORDS = 24  # few, so that accesses collide
 WARPS = BLOCK // 32
 COUNTS = (BLOCK, 1, WARPS, 64)
-"""The arrivals that the phases of the mbarriers wait for."""
+"""For each mbarrier, the number of arrivals that complete a phase."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ class _Writer:
         self.by(test, [f"{again}:", tested, f"@!%p2 bra {again};"])
 
     def access(self) -> None:
-        """An access, mostly to a thread's own word or to a word that only its warp uses."""
+        """Append an access, mostly to a thread's own word or to a word that only its warp uses."""
         space, base = self.r.choice((("shared", "%l2"), ("shared", "%l2"), ("global", "%l1")))
         times, plus = self.r.choice(((1, 0), (1, 0), (1, 1), (1, 32), (0, 3), (5, 2)))
         where = [f"mad.lo.u32 %r1, %i, {times}, {plus};", f"rem.u32 %r1, %r1, {WORDS};",
@@ -85,7 +85,8 @@ class _Writer:
             self.access()
 
     def copy(self, number: int, of_warp: str) -> None:
-        """One thread requests a few words, or each requests its own, and threads wait for them."""
+        """Let one thread copy a few words, or each thread its own, and let threads wait for the
+        copies."""
         if COUNTS[number] == BLOCK:
             copied = "cp.async.ca.shared.global [%a1], [%l6], 4;"
             own = [f"setp.lt.u32 %p1, %i, {WORDS};", "mad.wide.u32 %a1, %i, 4, %l2;"]

@@ -1,4 +1,4 @@
-"""If lanes leave a loop after different numbers of iterations, counts of the loop are
+"""If lanes leave a loop after different numbers of iterations, the loop's counts are marked
 `ptx-level`."""
 
 from __future__ import annotations

@@ -27,7 +27,8 @@ def _add(a: Array, b: Array, carry: Array) -> Both:
 
 
 def _subtract(a: Array, b: Array, carry: Array) -> Both:
-    """The carry means that there was no borrow, or that none is to be subtracted."""
+    """A carry of 1 means that there was no borrow or, as an input, that none is to be
+    subtracted."""
     borrow = ~carry
     partial = a - b
     total = partial - borrow.astype(a.dtype)

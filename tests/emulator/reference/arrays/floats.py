@@ -21,7 +21,7 @@ _F32_TINY = np.float32(np.finfo(np.float32).tiny)
 
 
 def of_upper_words(name: str) -> Callable[[Array], Array]:
-    """`rcp.approx.ftz.f64` and `rsqrt`'s counterpart: they use only a double's upper word."""
+    """`rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`, which use only a double's upper word."""
     upper, tiny = np.uint64(0xFFFFFFFF << 32), np.finfo(np.float64).tiny
 
     def flushed(a: Array) -> Array:
@@ -88,7 +88,7 @@ def fma_f64(a: Array, b: Array, c: Array) -> Array:
     safe = (biggest < 1e150) & (np.abs(high) > 1e-200)
     exact_zero = (a == 0) | (b == 0)
     result = np.where(np.isfinite(plain) & ~exact_zero, result, plain)
-    # A finite product may overflow in `plain`, but does not matter next to an infinity.
+    # A finite product may overflow in `plain`, but next to an infinite addend this does not matter.
     result = np.where(np.isinf(c) & np.isfinite(a) & np.isfinite(b), c, result)
     odd = ~safe & ~exact_zero & np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
     if odd.any():

@@ -175,7 +175,8 @@ def _compare_function(comparison: str) -> Function:
         "eq": np.equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
         "ge": np.greater_equal, "lo": np.less, "ls": np.less_equal, "hi": np.greater,
         "hs": np.greater_equal,
-        # With a NaN, ordered comparisons, including `ne`, are false; the forms in `u` are true.
+        # With a NaN, ordered comparisons, including `ne`, are false; the unordered ones (`…u`) are
+        # true.
         "ne": less_or_greater,
         "neu": np.not_equal,
         "equ": lambda a, b: ~less_or_greater(a, b),

@@ -57,7 +57,7 @@ FIELDS: dict[str, tuple[str, Change]] = {
 
 
 def _changes(field: str) -> str:
-    """The first thread changes a map in shared memory, and one in global memory."""
+    """A kernel whose first thread changes a map in shared memory, and one in global memory."""
     in_shared, in_global = (
         f"tensormap.replace.tile.{FIELDS[field][0].replace(' {0}', '{0}').format(*each)};"
         for each in ((".shared::cta.b1024", "%r2"), (".global.b1024", "%l2"))

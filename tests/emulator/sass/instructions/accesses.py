@@ -46,7 +46,8 @@ def result_of(each: Instruction) -> int | None:
 
 
 def executed(text: str, values: Words) -> Left:
-    """`values`: the contents of the operands' registers, a word and its neighbours by lane."""
+    """Execute the access; `values`: rows of words by lane, which are loaded into the registers of
+    the stored operand and the next ones."""
     each = instruction(text)
     texts = ["S2R R240,SR_TID.X", "IMAD.WIDE R242,R240,0x4,c[0x0][0x160]",
              "IMAD.WIDE R244,R240,0x10,c[0x0][0x168]"]  # fmt: skip
@@ -105,8 +106,8 @@ def _global(each: Instruction, texts: list[str]) -> list[int]:
 
 
 def _shared(each: Instruction, texts: list[str]) -> list[int]:
-    """Do the same for shared memory, into which the lane's four words of the data are first
-    copied."""
+    """Put the address of an access to shared memory where the text reads it, after copying the
+    lane's four words of the data there."""
     at, apart, start = _memory(each), 0, _memory(each).offset
     if at.uniform is not None and at.uniform.number != 255:
         start += UNIFORM

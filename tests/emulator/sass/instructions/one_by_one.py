@@ -22,7 +22,8 @@ from harness.emulator.sass.cubin import operands
 LANES = 32
 BASE = 0x160
 WORDS = 8
-"""The number of words that stand for a constant bank, to which an instruction's text refers."""
+"""The number of words in the stand-in for a constant bank, to which an instruction's text may
+refer."""
 CONSTANT_AT = BASE + 16
 Words = NDArray[np.uint32]
 _CONSTANT = re.compile(r"c\[0x[0-9a-f]+\]\[(0x[0-9a-f]+|URZ)\]")

@@ -46,7 +46,8 @@ class Reader:
         return self.state.holds(self.predicates[at])
 
     def u(self, at: int) -> Wide:
-        """32 bits as an unsigned number; a minus is two's complement, as for carries."""
+        """32 bits as an unsigned number; a minus sign means the two's complement, as for
+        carries."""
         operand = self.sources[at]
         value = self.state.word(operand).astype(object)
         if operand.inverted:

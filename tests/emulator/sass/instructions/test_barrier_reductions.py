@@ -1,4 +1,5 @@
-"""Reducing barriers, with any barrier number: the instruction that reads the result names none."""
+"""Barriers with a reduction, for any barrier number: the instruction that reads the result does not
+name the barrier."""
 
 from __future__ import annotations
 

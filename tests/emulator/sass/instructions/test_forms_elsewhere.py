@@ -167,7 +167,7 @@ def test_each_access_is_of_the_bytes_that_its_address_says(text: str) -> None:
 
 
 def _filled(word: Any) -> Any:
-    """A 32-bit register, or several."""
+    """The bytes, padded with zeros to the size of a 32-bit register if there are fewer."""
     return np.concatenate([word, np.zeros(max(0, 4 - len(word)), np.uint8)])
 
 

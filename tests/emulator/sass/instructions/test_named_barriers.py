@@ -48,7 +48,7 @@ writes:
     ret;
 }
 """
-# The halves of each of the lower two warps arrive one after the other; together they are a warp.
+# The halves of each of the lower two warps arrive one after the other, but count as one warp.
 IN_HALVES = """
     @%p0 bra writes;
     mov.u32 %r6, 0;
@@ -97,7 +97,8 @@ writes:
     ret;
 }
 """
-# The upper half of the block writes, and its last warp also waits for all to have written: 3 warps.
+# The upper half of the block writes and arrives, and its last warp also waits: 3 warp arrivals in
+# all.
 TWICE = """
     @!%p0 ret;
     st.shared.u32 [%r3], %r0;

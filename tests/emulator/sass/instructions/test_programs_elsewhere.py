@@ -134,7 +134,8 @@ def _executed(texts: Sequence[str], given: Any, words: int = 1) -> Any:
 
 @pytest.mark.parametrize(("at_least", "wanted"), [("0x10", 2), ("0x0", 1), ("0x20", 2)])
 def test_a_uniform_branch_is_taken_by_all_lanes_or_by_none(at_least: str, wanted: int) -> None:
-    """ptxas skips code with it that lanes also leave by a branch of their own, on one predicate."""
+    """ptxas uses `BRA.U` to skip code that lanes also leave by separate branches on the same
+    predicate."""
     found = _executed(
         [f"ISETP.GE.AND P1,PT,R240,{at_least},PT", "MOV R1,0x1", "@P1 BRA.U <on>", "MOV R1,0x2",
          "on:", "NOP"],

@@ -84,8 +84,9 @@ def test_fetches_are_the_h200s(
     ],
 )
 def test_a_uniform_register_alone_is_a_handle(text: str) -> None:
-    """For Blackwell, ptxas omits the offset of 0 that it writes for Hopper. For sm_120 and later, a
-    fetch without a level has none; for earlier architectures it has a level below all others."""
+    """For Blackwell, ptxas omits the offset of 0 that it writes for Hopper. A fetch without a level
+    has no level operand in code for sm_120 and later; for earlier architectures, the operand is a
+    level below all others."""
     lane = np.arange(LANES, dtype=np.uint32)
     x, y = lane % 4, lane // 4
     centres = [(each + np.float32(0.5)).astype(np.float32).view(np.uint32) for each in (x, y)]

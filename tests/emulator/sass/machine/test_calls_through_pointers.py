@@ -1,4 +1,5 @@
-"""Calls through pointers that lead to no function are faults by name, in PTX as in machine code."""
+"""A call through a pointer that leads to no function is reported as a fault of that kind, in PTX
+and in machine code."""
 
 from __future__ import annotations
 

@@ -36,7 +36,8 @@ class MatMul(Problem):
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array | float]:
         a, b = (np.abs(inputs[x].astype(np.float64)).reshape(sizes["n"], -1) for x in ("a", "b"))
-        # As a sum of n products, each rounded at most once more than its terms.
+        # The bound for a sum of n products, each of which is rounded at most once more than a plain
+        # term.
         return {"c": summation_bound(sizes["n"] + 1, 1.0, dtype) * (a @ b).ravel()}
 
     def work(self, sizes: Mapping[str, int], dtype: str) -> Work:

@@ -29,7 +29,8 @@ class Norms(Problem):
     def tolerance(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array | float]:
-        # Three squares and two sums under the root, and the root: under 4 units of half an eps.
+        # Three squares and two sums under the root, and the root: an error below 4 times half an
+        # eps.
         exact = self.reference(sizes, dtype, inputs)["length"]
         return {"length": 2 * machine_epsilon(dtype) * exact}
 

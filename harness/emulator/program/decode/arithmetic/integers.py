@@ -11,7 +11,7 @@ _CARRYING = {"add": 2, "sub": 2, "mad": 3}
 
 
 class IntegerDecoder(OperandReader):
-    """Instructions with a condition code, and those with two types."""
+    """Decodes instructions that use the condition code, and instructions with two types."""
 
     def with_carry(
         self, instruction: Instruction, name: str, modifiers: list[str], types: list[str]

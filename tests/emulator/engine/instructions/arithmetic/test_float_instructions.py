@@ -23,7 +23,7 @@ def _pairs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _same(found: np.ndarray, expected: np.ndarray) -> None:
-    """Return whether the bits are equal; any two NaNs are equal."""
+    """Assert that the bits are equal; any two NaNs count as equal."""
     kind = f"u{found.dtype.itemsize}"
     same = (found.view(kind) == expected.view(kind)) | (np.isnan(found) & np.isnan(expected))
     at = np.flatnonzero(~same)[:5]
@@ -145,8 +145,8 @@ def test_minimum_and_maximum_prefer_numbers_to_nan_and_order_zeros() -> None:
 
 
 def test_an_approximate_quotient_by_more_than_2_to_126_is_zero_or_nan() -> None:
-    """PTX ISA, `div.approx`: "if a is infinity, delivers NaN, otherwise 0"; for other divisors as
-    `div.rn`."""
+    """PTX ISA, `div.approx`: "if a is infinity, delivers NaN, otherwise 0"; for other divisors, the
+    result is that of `div.rn`."""
     a, b = _pairs(np.append(EDGES, F32([1e38, -2e38, 2.0**126])))
     with np.errstate(all="ignore"):
         expected = a / b

@@ -15,7 +15,8 @@ from exact import F16, F32, decode
 from harness.emulator import UnknownInstruction, launch, parse
 
 RANDOM = np.random.default_rng(8)
-# Digits after the point, the lowest exponent of normal numbers, the largest pattern.
+# Format → the number of fraction bits, the lowest exponent of normal numbers, the largest bit
+# pattern.
 FORMATS = {"e4m3x2": (3, -6, 0x7E), "e5m2x2": (2, -14, 0x7B)}
 
 

@@ -68,7 +68,7 @@ def test_sums_and_products_of_halves_round_once(kind: str, opcode: str) -> None:
     for *raw, found in zip(*operands, one, strict=True):
         wanted = _expected(kind, SUMS[opcode], tuple(raw))
         assert wanted is None or wanted == found, (opcode, kind, [hex(r) for r in raw], hex(found))
-    # Packed: the same result in both halves, whatever the other half holds.
+    # Packed: each half gives the same result as alone, whatever the other half holds.
     packed = [o.astype(np.uint32) | np.roll(o, 1).astype(np.uint32) << 16 for o in operands]
     two = elementwise(f"{opcode}.{kind}x2 $0, {places};", [("b32", p) for p in packed], "b32",
                       np.uint32)  # fmt: skip

@@ -316,7 +316,7 @@ def test_ldmatrix_spreads_rows_over_the_warp(compile_ptx: CompilePtx) -> None:
     assert (out[8] == _fragment(given[0])).all()
     assert (out[9] == _fragment(given[0].T)).all()
     assert (out[10] == _fragment(given[1].T)).all()
-    # Rows 48 bytes apart fall in distinct banks: a wavefront for each matrix.
+    # Rows 48 bytes apart fall in distinct banks, so each matrix takes one wavefront.
     loads = [i for i in report.instructions if i.opcode.startswith("ldmatrix")]
     assert [i.shared_wavefronts for i in loads] == [4, 4, 1, 2]
 

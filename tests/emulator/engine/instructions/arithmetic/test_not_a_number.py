@@ -1,7 +1,7 @@
 """NaNs have the same bits on every host, x86 or Arm, and the bits that a GPU gives them.
 
-CUDA C++ Programming Guide, "Floating-Point Standard", CUDART_NAN in math_constants.h, and readings
-of an H100 (test_rounded_instructions.py).
+Sources: CUDA C++ Programming Guide, "Floating-Point Standard"; CUDART_NAN in math_constants.h;
+readings of an H100 (test_rounded_instructions.py).
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def test_a_direction_is_kept(name: str, mode: str, kind: str) -> None:
             continue
         value = OPERATIONS[name](*(Fraction(float(v)) for v in values))
         if value == 0 and name not in ("mul", "div"):
-            # Terms that cancel, or zeros of both signs: +0, and -0 when rounding down.
+            # Terms that cancel, or zeros of opposite signs, give +0, or -0 when rounding down.
             first = values[0] * values[1] if name == "fma" else values[0]
             second = -values[1] if name == "sub" else values[-1]
             same = np.signbit(first) == np.signbit(second)

@@ -38,7 +38,7 @@ FORMS = {
     "f16_registers_minus_a": ("m64n24k32.f32.f16.f16", 1, ", -1, 1, 0"),
     "tf32_registers_minus_b": ("m64n24k16.f32.tf32.tf32", 1, ", 1, -1"),
 }
-"""Shape and types, selector, and the operands after the predicate."""
+"""Form → its shape and types, the selector, and the operands after the predicate."""
 
 
 def _text(form: str) -> str:
@@ -79,7 +79,7 @@ def _nibbles(form: str, selector: int, words: np.ndarray) -> np.ndarray:
 
 
 def _given(form: str, swizzle: str) -> tuple[list[Any], np.ndarray]:
-    """Arguments, and the expected sums."""
+    """The kernel's arguments, and the expected sums."""
     type_, selector = form.partition("_")[0], FORMS[form][1]
     stored = 32 // np.dtype({"f16": np.float16, "tf32": np.float32, "s8": np.int8}[type_]).itemsize
     a = random((ROWS, stored), type_)

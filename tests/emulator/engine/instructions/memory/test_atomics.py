@@ -37,7 +37,7 @@ def _run(opcode: str, space: str, target: np.ndarray, values: np.ndarray, *, fet
     size, count = target.itemsize, len(target)
     kind, register = {2: ("b16", "%h"), 4: ("b32", "%r"), 8: ("b64", "%l")}[size]
     address = "%a4" if space == "global" else "%a6"
-    # Shared memory: lane 0 copies in before and out after.
+    # In shared memory, lane 0 copies the data in before the atomics, and out after them.
     copy_in = "\n".join(
         f"@%p1 ld.global.{kind} {register}9, [%a0+{i * size}];\n"
         f"@%p1 st.shared.{kind} [buffer+{i * size}], {register}9;"

@@ -1,4 +1,5 @@
-"""Addresses of kernel parameters in 64 bits or, as LLVM keeps them with short pointers, in 32."""
+"""Addresses of kernel parameters in 64 bits, or in 32, as LLVM keeps them if short pointers are
+on."""
 
 from __future__ import annotations
 

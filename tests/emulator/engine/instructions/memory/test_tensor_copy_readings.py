@@ -1,4 +1,5 @@
-"""Tensor-map copies leave the same bytes as on an H100, and those that stop the H100 are refused.
+"""Tensor-map copies leave the same bytes as on an H100, and copies that end in an error there end
+in a fault here.
 
 The readings are reports/h100/tensor_copies.csv.gz, written by scripts/tensor_maps/copies_on_gpu.py.
 """
@@ -59,7 +60,7 @@ def execute(
 
 
 def after(case: Any, before: np.ndarray, text: str) -> np.ndarray:
-    """The bytes that the GPU left."""
+    """The memory that the GPU left: `before`, with the recorded bytes written over it."""
     out = before.copy()
     for run in text.split():
         offset, found = run.split(":")
@@ -68,7 +69,8 @@ def after(case: Any, before: np.ndarray, text: str) -> np.ndarray:
 
 
 def copied(execute: Execute, listed: ModuleType, case: Any) -> tuple[np.ndarray, np.ndarray, str]:
-    """The memory that the copy may change, before and after it, and the fault."""
+    """The memory that the copy may change, before and after it, and the fault's message (empty if
+    none)."""
     tensor, layout = case.tensor(), case.layout
     before = np.full(listed.ROOM, OLD, np.uint8) if case.loads else tensor.copy()
     box = np.append(before, np.uint8(0)) if case.loads else case.box()

@@ -37,7 +37,7 @@ AXES = {
     "1d": (False, False, True), "2d": (False, True, True), "3d": (True, True, True),
     "layered 1d": (True, False, True), "layered 2d": (True, True, True),
 }  # fmt: skip
-"""The dimensions, among depth, height and width, that a surface's kind has."""
+"""Kind of surface → whether it has a depth, a height and a width."""
 
 COPIES = """
 template <class T> __device__ void copy(cudaSurfaceObject_t from, cudaSurfaceObject_t to) {
@@ -141,7 +141,7 @@ def test_a_filtered_fetch_is_the_h200s_but_for_its_last_digit(
 def test_surfaces_are_loaded_and_stored_as_by_the_h200_within_and_beyond(
     script_of: Callable[[str], ModuleType], compile_ptx: CompilePtx
 ) -> None:
-    """Covers every kind and size of access, of the texels' own size and of other sizes."""
+    """Covers every kind and size of access: the texels' own size, and other sizes."""
     script = script_of("surface_cases")
     with gzip.open(READINGS / "surfaces.csv.gz", "rt", encoding="utf-8", newline="") as file:
         readings = {row["case"]: (row["loaded"], row["stored"]) for row in csv.DictReader(file)}

@@ -34,8 +34,8 @@ def _costs(rule: str, addresses: Array, active: Array, *how: int) -> Array:
 
 
 def global_requests(active: Array) -> Array:
-    """There is no rule for requests: the engine counts an instruction for each warp that executes
-    it."""
+    """There is no rule for requests: the engine counts one for each warp that executes the
+    instruction."""
     return np.asarray(active.any(axis=1), np.int64)
 
 

@@ -29,7 +29,7 @@ from instructions import BLOCK, COUNT, PRECISION, Case
 READINGS = ROOT / "reports" / "h200" / "fidelity" / "rounded_instructions.csv"
 CASES = instructions.cases()
 FORMS = {"f16": exact.F16, "bf16": exact.BF16, "f32": exact.F32, "f64": exact.F64}
-NEEDED = {  # what the modifiers stand for in machine code, at least once
+NEEDED = {  # each must occur in the machine code of a case
     "F2F.F16.F32.RP", "F2F.F16.F32.RM", "F2F.BF16.F32.RP", "F2F.F16.F64.RZ", "I2F.F16.RZ",
     "I2F.F16.RP", "I2F.BF16.RZ", "I2F.F64.S64.RZ", "F2FP.F16.F32.PACK_AB.RZ", "DADD.RP", "DMUL.RM",
     "DFMA.RZ", "FADD.RM", "FFMA.RM", "FMUL.RM", "F2I.S64.TRUNC", "F2I.TRUNC.NTZ", "HFMA2.MMA.RELU",

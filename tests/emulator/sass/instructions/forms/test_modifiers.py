@@ -1,5 +1,5 @@
-"""A modifier of a machine instruction is implemented, is known to change nothing, or is rejected by
-name.
+"""A modifier of a machine instruction is implemented, is known to change nothing, or is rejected
+with a message that names it.
 
 forms.txt has the forms that nvdisasm has been seen to print.
 """
@@ -26,7 +26,7 @@ FORMS = [
 ]  # fmt: skip
 SYNONYMS = {"TRUNC": "RZ", "FLOOR": "RM", "CEIL": "RP", "64": "U64"}
 READ_ELSEWHERE = {"E", "U8", "S8", "U16", "S16", "64", "128"}
-"""Lengths and addresses, which encode.py reads by their names."""
+"""Modifiers for the sizes of accesses and addresses, which encode.py reads by name."""
 
 
 def _known(row: Row) -> set[str]:
