@@ -95,8 +95,8 @@ def from_file(path: Path, uncounted: Collection[Uncounted] = ()) -> list[Record]
     """Read the records of a report that was collected elsewhere; this needs neither ncu nor a GPU.
 
     `uncounted`: the figures that a run could not get. If the report has no value for them either,
-    they get the report's reason instead of that of an earlier attempt. A case in which ncu ended is
-    left out, because the report may have only some of its launches.
+    they get the report's reason instead of that of an earlier attempt. A case during which ncu
+    terminated early is left out, because the report may have only some of its launches.
     """
     found = read_apart(path)
     if isinstance(found, Failure):

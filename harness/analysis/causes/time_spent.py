@@ -92,8 +92,8 @@ class Spent:
 
     @property
     def limit(self) -> tuple[str, float] | None:
-        """The unit with the nearest roof, in words, and the fraction of that roof that is
-        reached."""
+        """The unit that comes closest to its roof, in words, and the fraction of the roof that it
+        reaches."""
         return self._largest(self.busy, UNITS)
 
     @property

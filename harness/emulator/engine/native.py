@@ -1,4 +1,5 @@
-"""The fast run of a launch, one warp after another, with checks that detect only possible faults.
+"""The fast run of a launch, one warp after another, with checks that only detect that
+a fault is possible.
 
 If the fast run finds a possible fault, it stops, and the buffers are restored. The judge then runs
 the launch again, so the judge alone defines faults and words their messages. If the judge finds no

@@ -64,7 +64,7 @@ def _text(value: Any) -> Any:
 
 
 def title(told: str) -> str:
-    """Turn a file or function name into one that is also valid as a file name."""
+    """Turn the name of a file or function into a valid file name on any system."""
     letters = "".join(c if c.isascii() and c.isalnum() else "_" for c in told).strip("_")
     return letters if letters[:1].isalpha() else f"kernel_{letters}".rstrip("_")
 

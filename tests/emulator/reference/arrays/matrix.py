@@ -141,8 +141,8 @@ def column_address(
     """The address of one element of a matrix that is row-major in registers and column-major in
     memory.
 
-    `variant`: elements per lane, columns of the matrix, bytes of an element, and the number of the
-    lane's element.
+    `variant`: elements per lane, columns of the matrix, bytes per element, and which of the lane's
+    elements is meant.
     """
     held, columns, size, which = (int(v) for v in variant)
     index = lane.astype(np.uint64) * np.uint64(held) + np.uint64(which)

@@ -1,9 +1,9 @@
 """The results of arithmetic instructions, on arrays.
 
-`implementation(op)` returns a function from operand arrays to the result array. Operands have the
-NumPy type of their PTX type, and so do results. Definitions are those of the PTX ISA manual;
-approximate instructions are computed in double precision and rounded, so they have the accuracy
-that the manual guarantees but not the hardware's bits.
+`implementation(op)` returns a function from operand arrays to the result array. Operands and
+results have the NumPy types that correspond to their PTX types. Definitions are those of the PTX
+ISA manual; approximate instructions are computed in double precision and rounded, so they have the
+accuracy that the manual guarantees but not the hardware's bits.
 """
 
 from __future__ import annotations

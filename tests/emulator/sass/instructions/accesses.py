@@ -17,7 +17,7 @@ from harness.emulator.sass.code import Instruction, Operand
 FIRST, APART, UNIFORM, SHARED_APART = 256, 512, 48, 16
 DATA = BASE + 16
 ACCESS = re.compile(r"(LDG?|LDS|STG?|STS|REDG?|ATOM[GS]?)(\.[\w.]*)? ")
-"""An instruction that is executed here."""
+"""Matches the instructions that this module executes."""
 _SCALE = re.compile(r"\.X(\d+)")
 
 
