@@ -49,13 +49,22 @@ def files(script: ModuleType) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
+def read(script: ModuleType, files: list[Path]) -> Any:
+    return script.readings(files)
+
+
+@pytest.fixture(scope="module")
+def matrices(script: ModuleType) -> list[Any]:
+    """The repository's matrix, and that of tests/fidelity."""
+    return [script.Matrix(path) for path in script.MATRICES]
+
+
+@pytest.fixture(scope="module")
 def launches(
-    script: ModuleType, files: list[Path], shared_by_all_workers: Path,
+    read: Any, matrices: list[Any], shared_by_all_workers: Path,
     made_once: Callable[[str, Callable[[], Any]], Any],
 ) -> list[Any]:  # fmt: skip
     """Every launch, compared once: a worker takes the problems that no other worker has begun."""
-    read = script.readings(files)
-    matrices = [script.Matrix(path) for path in script.MATRICES]
     made_once("fidelity", lambda: [each.compiled(each.chosen(read)) for each in matrices])
     parts = [(matrix, problem) for matrix in matrices for problem in matrix.problems]
     found: dict[int, list[Any]] = {}
@@ -90,47 +99,39 @@ def test_every_kernel_with_readings_runs_on_the_emulator(launches: list[Any]) ->
 
 
 def test_every_case_of_the_fidelity_matrix_has_readings(
-    script: ModuleType, launches: list[Any]
+    matrices: list[Any], launches: list[Any]
 ) -> None:
-    read = {launch.case.id for launch in launches}
-    assert not set(script.Matrix(script.MATRICES[1]).cases) - read
+    assert not set(matrices[1].cases) - {launch.case.id for launch in launches}
 
 
-def test_every_variant_of_the_sum_has_readings(script: ModuleType, launches: list[Any]) -> None:
-    read = {launch.name for launch in launches}
-    cases = script.Matrix(script.MATRICES[0]).cases.values()
+def test_every_variant_of_the_sum_has_readings(matrices: list[Any], launches: list[Any]) -> None:
     wanted = {
         f"reduce_sum/{case.variant}"
-        for case in cases
+        for case in matrices[0].cases.values()
         if case.problem == "reduce_sum" and case.sizes["n"] == 2**20
     }
     assert len(wanted) > 15
-    assert wanted <= read
+    assert wanted <= {launch.name for launch in launches}
 
 
 def test_every_kernel_that_is_emulated_at_sizes_of_its_own_was_read_at_one_of_them(
-    script: ModuleType, launches: list[Any]
+    matrices: list[Any], launches: list[Any]
 ) -> None:
-    [emulated, _] = [script.Matrix(path) for path in script.MATRICES]
-    own = [
-        case for case in emulated.by_default if emulated.bench.problems[case.problem].sizes.emulate
-    ]
-    read = {launch.case.id for launch in launches}
-    unread = {f"{c.problem}/{c.variant}" for c in own} - {
-        f"{c.problem}/{c.variant}" for c in own if c.id in read
-    }
-    assert unread == UNREAD
+    matrix = matrices[0]
+    own = [c for c in matrix.by_default if matrix.bench.problems[c.problem].sizes.emulate]
+    compared = {launch.case.id for launch in launches}
+    at_one = {f"{c.problem}/{c.variant}" for c in own if c.id in compared}
+    assert {f"{c.problem}/{c.variant}" for c in own} - at_one == UNREAD
 
 
 def test_only_longer_launches_of_kernels_that_are_run_here_are_left_to_the_page(
-    script: ModuleType, files: list[Path]
+    script: ModuleType, read: Any, matrices: list[Any]
 ) -> None:
-    read, matrix = script.readings(files), script.Matrix(script.MATRICES[0])
-    here = {(case.problem, case.variant, case.dtype) for case in matrix.chosen(read)}
-    elsewhere = matrix.chosen(read, in_tests=False)
+    here = {script.variant_of(case) for case in matrices[0].chosen(read)}
+    elsewhere = matrices[0].chosen(read, in_tests=False)
     assert len(elsewhere) > 100
     for case in elsewhere:
-        is_here = (case.problem, case.variant, case.dtype) in here
+        is_here = script.variant_of(case) in here
         assert is_here or script.threads(case, read) > script.IN_TESTS, case.id
 
 

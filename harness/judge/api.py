@@ -149,7 +149,7 @@ def _submission(
 
 
 def _judge() -> Judge:
-    """Return this process's judge, which the first call starts."""
+    """Return this process's judge. The first call creates it."""
     with _lock:
         if not _judges:
             _judges.append(Judge(jobs=1))

@@ -123,7 +123,7 @@ def _own(kernels: Path, name: str, at: YamlLocation | None) -> tuple[Any, YamlLo
 
 
 def _bound(problems: Mapping[str, Problem]) -> None:
-    """Reject an implausibly large matrix before it is computed."""
+    """Reject an implausibly large matrix before its cases are listed."""
     total = 0
     for problem in problems.values():
         total += problem.count()

@@ -1,4 +1,4 @@
-"""A one-dimensional convolution, as in neural networks: the filter is not reversed."""
+"""One-dimensional convolution as neural networks define it, without reversing the filter."""
 
 from __future__ import annotations
 

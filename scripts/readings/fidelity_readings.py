@@ -233,10 +233,10 @@ class Matrix:
         """
         with_readings = [case for case in self.cases.values() if (case.id, 0) in read]
         by_default = {case.id for case in self.by_default}
-        read_by_default = {_variant(case) for case in with_readings if case.id in by_default}
+        read_by_default = {variant_of(case) for case in with_readings if case.id in by_default}
 
         def is_in_tests(case: Case) -> bool:
-            is_chosen = case.id in by_default or _variant(case) not in read_by_default
+            is_chosen = case.id in by_default or variant_of(case) not in read_by_default
             return is_chosen and threads(case, read) <= IN_TESTS
 
         return [
@@ -304,7 +304,7 @@ def _code_bytes(case: Case, number: int, built: compiler.Built) -> int:
         return int(ELFFile(file).get_section_by_name(f".text.{symbol}").data_size)
 
 
-def _variant(case: Case) -> tuple[str, str, str]:
+def variant_of(case: Case) -> tuple[str, str, str]:
     return case.problem, case.variant, case.dtype
 
 
@@ -356,8 +356,9 @@ def compare(files: Sequence[Path], in_tests: bool = True) -> list[Launch]:
 
 
 def _as_timed(bench: model.Bench) -> model.Bench:
-    """The matrix with a GPU's timed sizes, to which the readings apply."""
+    """The problems that are emulated at sizes of their own, with a GPU's timed sizes instead."""
     return replace(bench, problems={
         name: replace(problem, sizes=replace(problem.sizes, emulate=()))
         for name, problem in bench.problems.items()
+        if problem.sizes.emulate
     })  # fmt: skip

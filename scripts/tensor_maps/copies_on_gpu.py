@@ -38,7 +38,7 @@ _SHARED = listed.ROOM + 1024
 
 
 def changed(before: np.ndarray, after: np.ndarray) -> str:
-    """Describe the contiguous runs of 16-byte units that differ."""
+    """Write each run of changed 16-byte units as its offset and its new bytes, both in hex."""
     at = np.flatnonzero((before != after).reshape(-1, 16).any(axis=1))
     runs = np.split(at, np.flatnonzero(np.diff(at) > 1) + 1) if len(at) else []
     return " ".join(

@@ -1,4 +1,4 @@
-"""Notes on what a run will not verify: `list` prints all of them, and a run begins with a few."""
+"""Notes on what a run will not verify: `list` prints all of them; a run starts with a few."""
 
 from __future__ import annotations
 

@@ -259,8 +259,8 @@ class Explainer:
         return times[0].value - times[1].value if times[0] and times[1] else math.inf
 
     def _launches(self, slow: Planned, fast: Planned) -> list[Cause]:
-        """Name fewer launches, or shorter ones besides the longest, as the cause if their cost is
-        roughly the time saved; otherwise return an empty list."""
+        """Blame the extra launches, or the time in all launches but the longest, if removing that
+        cost explains the time saved; otherwise return an empty list."""
         if not slow.kernels or not fast.kernels:
             return []  # the kernels of a Python or host function are unknown
         steps, fewer = (self.run.timings.step_times(p.case, "cold") for p in (slow, fast))

@@ -1,5 +1,4 @@
-"""Addresses of kernel parameters in 64 bits, or in 32, as LLVM keeps them if short pointers are
-on."""
+"""Addresses of kernel parameters: 64 bits wide, or 32 if LLVM's short pointers are enabled."""
 
 from __future__ import annotations
 
