@@ -35,7 +35,7 @@ CAVEATS = {
     "emulator-model": "computed from a model of the hardware",
     "ptx-level": "counted in PTX, which differs from the machine code that a GPU executes",
 }
-"""Origin → the reason why such a value decides nothing."""
+"""Origin → the reason why such a value is not decisive."""
 
 _OF_CODE = ("machine-exact", "code-exact")
 _LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld"  # every launch has this counter

@@ -25,7 +25,7 @@ _ANSWER_S = 60
 
 @dataclass(frozen=True)
 class Toolchain:
-    """An nvcc: its path, its release (such as "13.0.88"), and the setting or place that gave it."""
+    """An nvcc: its path, its release (such as "13.0.88"), and the setting or location of origin."""
 
     nvcc: str
     version: str

@@ -146,7 +146,7 @@ def _include_folder(kernels: Path, folder: str) -> Path:
 
 
 def _plain(path: Path) -> Path:
-    """Remove `..`, which the path of a source outside the problem's folder contains."""
+    """Remove the `..` in the path of a source outside the problem's folder."""
     return Path(os.path.normpath(path))
 
 

@@ -55,7 +55,7 @@ class Planned:
     builds_on: str = ""
     """The variant that this one improves on by a step; empty for a root of the ladder."""
     made_from: dict[str, str] = field(default_factory=dict)
-    """Everything that decides the result: each file or tool with its hash or version. If one
+    """Everything that determines the result: each file or tool with its hash or version. If one
     differs, the case is run again."""
     expect: dict[str, str] = field(default_factory=dict)
     """The expected counts: names and limits, as harness/budgets.py reads them."""

@@ -200,10 +200,10 @@ class Measurement:
         """The seat (see Job) of a process that measures all groups; empty if each group has its own
         process.
 
-        A variant's own code must not affect another group through side effects in their process.
-        Kernels have no side effects on the host, because they run on the device, and a library
-        belongs to the problem itself. Therefore only a group with other functions gets its own
-        process.
+        A variant's own code must not affect another group through side effects in a process that
+        they share. Kernels have no side effects on the host, because they run on the device, and a
+        library belongs to the problem itself. Therefore only a group with other functions gets its
+        own process.
         """
         is_harmless = all(case.kind == "kernel" or case.is_library for case in self.cases)
         return name if self.effort.shared and is_harmless else ""

@@ -35,7 +35,7 @@ KERNELS = ROOT / "kernels"
 PAGE = ROOT / "docs" / "measurement.md"
 RUNS = ROOT / "reports" / "h200"
 STATEMENTS = RUNS / "statements.json"
-"""The file with commit → the hashes of all files of the harness at that commit, in order."""
+"""The file that maps each commit to the hashes of all harness files at that commit, in order."""
 DIGITS = 12
 NAMED = 4
 """Differing files are named if there are at most this many."""

@@ -28,9 +28,9 @@ HEAD = """\
 
 The table lists faults around a measurement, their consequences, and the test that shows each. A
 test marked GPU needs one and runs with `make test-gpu`; all other tests run with `make test`. The
-latest output of `make test-gpu` is in `reports/h100/reliability`: `test-gpu.txt`, and
-`test-gpu-memory.txt` for the tests with little memory. Earlier output is in
-`reports/h200/reliability`. `made.json` in each folder names the commits.
+latest output of `make test-gpu` is `reports/h200/reliability/test-gpu.txt`; that of the tests with
+little memory, run with the whole collection, is `reports/h100/reliability/test-gpu-memory.txt`.
+`made.json` in each folder names the commits.
 """
 
 AREAS = {

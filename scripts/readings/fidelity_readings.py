@@ -59,9 +59,10 @@ PARAMETER_BYTES = 2**13
 """The most bytes that a launch may read from memory beyond its code and requested sectors."""
 WITHIN = {STORE_SECTORS: 0.005}
 """Counters that are noisy on hardware, and their relative noise."""
-IN_TESTS, AT_ALL = 1.2e9, 5e9
-"""The largest cases to emulate, in thread instructions according to the readings: first in tests,
-then overall."""
+SHORT, IN_TESTS, AT_ALL = 5e7, 1.2e9, 5e9
+"""The largest cases to emulate, in thread instructions according to the readings: first those that
+tests always emulate, then those that tests emulate if they are the shortest of their variant, then
+overall."""
 MOST_CHECKED = 2**30
 """Cases with more floating-point operations are counted but not checked for races: the check takes
 most of a matrix product's time, and their kernels are checked at smaller sizes."""
@@ -229,20 +230,29 @@ class Matrix:
         """The cases with readings that tests emulate, or those that only the page covers.
 
         Tests emulate a variant at the sizes at which it is emulated by default. If there are no
-        readings at those sizes, tests emulate it at a GPU's timed sizes.
+        readings at those sizes, tests emulate it at a GPU's timed sizes. Of long cases, tests
+        emulate only the shortest of each variant.
         """
         with_readings = [case for case in self.cases.values() if (case.id, 0) in read]
         by_default = {case.id for case in self.by_default}
         read_by_default = {variant_of(case) for case in with_readings if case.id in by_default}
+        of_tests = [
+            case
+            for case in with_readings
+            if case.id in by_default or variant_of(case) not in read_by_default
+        ]
+        by_length = sorted(of_tests, key=lambda case: threads(case, read))
+        shortest = {variant_of(case): case.id for case in reversed(by_length)}
 
         def is_in_tests(case: Case) -> bool:
-            is_chosen = case.id in by_default or variant_of(case) not in read_by_default
-            return is_chosen and threads(case, read) <= IN_TESTS
+            is_shortest = shortest[variant_of(case)] == case.id
+            return threads(case, read) <= (IN_TESTS if is_shortest else SHORT)
 
+        in_tests_ids = {case.id for case in of_tests if is_in_tests(case)}
         return [
             case
             for case in with_readings
-            if threads(case, read) <= AT_ALL and is_in_tests(case) == in_tests
+            if threads(case, read) <= AT_ALL and (case.id in in_tests_ids) == in_tests
         ]
 
     def compiled(self, cases: Sequence[Case]) -> dict[str, compiler.Built]:

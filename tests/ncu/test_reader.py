@@ -198,7 +198,7 @@ def test_every_figure_asked_for_becomes_a_value_or_a_reason(tmp_path: Path) -> N
 
 
 class FakeMetric:
-    """ncu_report.IMetric, as far as it is used."""
+    """The parts of ncu_report.IMetric that are used."""
 
     ValueKind_FLOAT, ValueKind_DOUBLE, ValueKind_UINT32, ValueKind_UINT64 = 3, 4, 5, 6
 

@@ -101,7 +101,7 @@ def timed(run: Run) -> set[str]:
 
 
 def kept(before: Run, after: Run) -> set[str]:
-    """The cases all of whose rounds existed before."""
+    """The cases whose rounds all existed before."""
     return {case for case in timed(before) if rounds(before, case) == rounds(after, case)}
 
 

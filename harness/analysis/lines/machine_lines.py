@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from harness.journal.counter_records import MachineCode, MachineInstruction
 
 WIDTH = 46
-"""The width, in characters, into which most instructions fit."""
+"""The width, in characters, in which most instructions fit."""
 HEADING = (
     f"{'address':>7} {'executed':>12} {'lanes':>6} {'acting':>6}  {'instruction':<{WIDTH}} memory"
 )

@@ -18,7 +18,7 @@ def draw_ladder(ladder: Ladder, layout: Layout) -> Canvas:
     """Draw bars with intervals, the first rung on top, and the ceiling and the libraries as dashed
     lines.
 
-    Numbers are in separate columns at the right, clear of every line.
+    Numbers are in separate columns on the right, clear of every line.
     """
     names = [
         cut(x.variant if isinstance(x, Unranked) else x.planned.variant, WIDE) for x in ladder.rows

@@ -82,7 +82,7 @@ def stalls_of(readings: Readings, cases: Sequence[Planned]) -> Stalls | None:
 
 
 def draw_stalls(stalls: Stalls, layout: Layout) -> Canvas:
-    """Draw stacked bars to 100 %, with a key above them and the stall cycles at the right."""
+    """Draw 100 % stacked bars, with a key above them and the stall cycles on the right."""
     shorts = short_names([p.variant for p in stalls.cases])
     labels = [cut(shorts[p.variant] if layout.narrow else p.variant, layout) for p in stalls.cases]
     left = text_width(max(labels, key=len)) + 0.15

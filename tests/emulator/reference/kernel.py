@@ -145,7 +145,7 @@ class Atomic:
 class Collective:
     """An instruction of a whole warp or block: shfl, vote, redux, match, bar.red, bar.sync.
 
-    `sources` are in the order of PTX, `second` is the predicate after `|`.
+    `sources` are in PTX order, `second` is the predicate after `|`.
     """
 
     opcode: str

@@ -92,7 +92,7 @@ class Launched:
         return self.memory.allocations[memory].position(at)
 
     def shared_variables(self) -> SharedVariables:
-        """The variables in shared memory, as far as they are known."""
+        """The known variables in shared memory."""
         raise NotImplementedError
 
     def user_line(self, site: int) -> Location | None:

@@ -94,7 +94,7 @@ typedef struct Counts {
     i64 *mixed;  // requests whose lanes access several memories; nothing else is counted for them
     i64 *warps_again, *threads_again;  // what is issued again: scheduler/replays.h
     i64 *remote_requests, *remote_sectors;  // of another block's shared memory
-    i64* remote_uncertain;  // requests that go to several blocks, of another width than 4 bytes a lane
+    i64* remote_uncertain;  // requests to several blocks, not 4 bytes wide per lane
     i64 *bulk_copies, *bulk_sectors, *multicast_requests;  // of the bulk copy unit: memory/tensors/bulk_sectors.h
     i64* bulk_uncertain;  // copies whose sectors no rule gives
 } Counts;

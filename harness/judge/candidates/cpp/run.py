@@ -1,4 +1,4 @@
-"""Run an extension's host code, as far as it is supported, with tensors that have no values.
+"""Run an extension's host code, as far as supported, with tensors that have no values.
 
 The launches are recorded; anything unsupported is rejected, and the message names it. Nothing is
 guessed: an unknown function, type or method ends the run.

@@ -14,7 +14,7 @@ from harness.emulator.sass import MachineCode, launch_machine_code
 def check_results(
     form: Module | MachineCode, given: NDArray[np.int32], wanted: Mapping[str, NDArray[np.int64]]
 ) -> None:
-    """Launch each kernel with one block, which has a thread for each wanted number; check that it
+    """Launch each kernel with one block, with a thread for each expected number; check that it
     stores these numbers without a fault."""
     for kernel, numbers in wanted.items():
         out = np.zeros(len(numbers), np.uint32)

@@ -109,7 +109,7 @@ struct Accusation {
 struct Touch {
     i64 address;  // relative to the beginning of its memory
     int warp, lane;
-    int block = -1;  // in the chunk, if the shared memory belongs to another block than the lane
+    int block = -1;  // in the chunk, if the shared memory belongs to a different block from the lane's
 };
 using Touches = std::vector<Touch>;
 
