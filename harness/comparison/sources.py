@@ -14,6 +14,7 @@ from pathlib import Path
 
 from harness.analysis.lines.sources import LARGEST, REPOSITORY, Difference, Source
 from harness.comparison.pairs import Side, suffix_of
+from harness.files.git import GIT
 from harness.journal import run_files
 
 SECONDS = 20.0
@@ -100,7 +101,7 @@ def _committed(folder: Path, name: str, commit: str) -> bytes | None:
     if not commit.isalnum():
         return None
     try:
-        shown = subprocess.run(["git", "show", f"{commit}:./{name}"], cwd=folder,
+        shown = subprocess.run([*GIT, "show", f"{commit}:./{name}"], cwd=folder,
                                capture_output=True, timeout=SECONDS)  # fmt: skip
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None

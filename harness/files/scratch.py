@@ -12,6 +12,7 @@ import fcntl
 import os
 import shutil
 import stat
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -44,8 +45,16 @@ def folder(above: Path | None = None) -> Iterator[Path]:
             error.filename = str(path)  # a write error names no file, but the user needs the name
         raise
     finally:
-        shutil.rmtree(path, ignore_errors=True)
+        remove(path)
         os.close(handle)
+
+
+def remove(path: Path) -> None:
+    """Remove a folder and everything in it, as far as possible, however deep it is."""
+    with suppress(RecursionError):
+        shutil.rmtree(path, ignore_errors=True)
+    if path.exists():  # rmtree calls itself and opens a file for each level
+        subprocess.run(["rm", "-rf", "--", path], stderr=subprocess.DEVNULL, check=False)
 
 
 def _sweep(above: Path) -> None:
@@ -65,6 +74,6 @@ def _remove_if_left(path: Path) -> None:
         is_old = time.time() - found.st_mtime > _YOUNG_S
         if found.st_uid == os.getuid() and stat.S_ISDIR(found.st_mode) and is_old:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises if it is in use
-            shutil.rmtree(path, ignore_errors=True)
+            remove(path)
     finally:
         os.close(handle)

@@ -15,8 +15,13 @@ import re
 from harness.files.statements import statements
 
 MEASURED = b"// Measured:"
-_LINE = re.compile(rb"^// Measured:.*$", re.MULTILINE)
-_PARAGRAPH = re.compile(rb"^//\n// Measured:.*\n", re.MULTILINE)
+_ENDS = rb"[^\n]*(?<![\\\s])(?<!\?\?/)[ \t\r]*$"
+"""The rest of a comment line that does not continue on the next line."""
+_ABOVE = rb"\A((?://" + _ENDS + rb"\n)*?)"
+"""Comment lines from the file's beginning: what looks like one further below may be part of another
+comment or of a string."""
+_LINE = re.compile(_ABOVE + rb"// Measured:" + _ENDS, re.MULTILINE)
+_PARAGRAPH = re.compile(_ABOVE + rb"//\n// Measured:" + _ENDS + rb"\n", re.MULTILINE)
 _TOKEN = re.compile(
     rb"""
     (?P<comment> //(?:[^\n\\]|\\.)* | /\*.*?\*/ )
@@ -32,13 +37,13 @@ C_SUFFIXES = (".cu", ".cuh", ".cpp", ".h", ".hpp", ".inl")
 
 def sha256(content: bytes) -> str:
     """Hash a file's content, ignoring its `// Measured: …` line."""
-    return hashlib.sha256(_LINE.sub(MEASURED, content)).hexdigest()
+    return hashlib.sha256(_LINE.sub(rb"\1" + MEASURED, content)).hexdigest()
 
 
 def is_of(content: bytes, known: str) -> bool:
     """Return whether the file, with or without its measurement line, has this hash or one that
     begins with it."""
-    hashes = sha256(content), sha256(_PARAGRAPH.sub(b"", content))
+    hashes = sha256(content), sha256(_PARAGRAPH.sub(rb"\1", content))
     return known != "" and any(found.startswith(known) for found in hashes)
 
 

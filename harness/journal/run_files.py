@@ -26,7 +26,10 @@ BASELINES = REPORTS / "baselines"
 LARGEST = 1 << 32
 """The largest file that is read from a run's folder, in bytes, unless the caller sets less."""
 
+_DEEPEST = 64
+"""The most folders within one another in a run's folder; a run makes four."""
 _PART = 1 << 20
+_PRIVILEGES = stat.S_ISUID | stat.S_ISGID
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
 _WHAT = {
@@ -160,11 +163,34 @@ def check(folder: Path) -> None:
 
     Other programs that write into the folder, such as ncu, would follow a link. Raises OSError.
     """
-    for above, folders, files, handle in os.fwalk(folder):
-        for each in (*folders, *files):
+    for above, _, names, handle in _levels(folder):
+        for each in names:
             kind = stat.S_IFMT(os.stat(each, dir_fd=handle, follow_symlinks=False).st_mode)
             if kind not in (stat.S_IFREG, stat.S_IFDIR):
                 raise OSError(errno.EINVAL, _WHAT[kind], os.path.join(above, each))
+
+
+def without_privileges(folder: Path) -> None:
+    """Take the set-user-ID and set-group-ID bits from every file in a folder. Raises OSError."""
+    for _, files, _, handle in _levels(folder):
+        for each in files:
+            found = os.stat(each, dir_fd=handle, follow_symlinks=False)
+            if stat.S_ISREG(found.st_mode) and found.st_mode & _PRIVILEGES:
+                file = os.open(each, os.O_RDONLY | os.O_NONBLOCK | _NO_LINK, dir_fd=handle)
+                try:
+                    os.fchmod(file, stat.S_IMODE(found.st_mode) & ~_PRIVILEGES)
+                finally:
+                    os.close(file)
+
+
+def _levels(folder: Path) -> Iterator[tuple[str, list[str], list[str], int]]:
+    """Each folder in a folder: its path, its files, all its names, and its open descriptor. Raises
+    OSError if they are too deep."""
+    top = len(folder.parts)
+    for above, folders, files, handle in os.fwalk(folder):
+        if len(Path(above).parts) - top > _DEEPEST:
+            raise OSError(errno.EINVAL, f"it has over {_DEEPEST} folders in one another", above)
+        yield above, files, [*folders, *files], handle
 
 
 def make_folder(folder: Path, name: str) -> Path:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-import shutil
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
@@ -118,7 +117,7 @@ class Judge:
             if ended:
                 found = _so_far(cause, ended, submission, folder, out)
                 if not self._is_sandboxed:  # else the slot does it: a link may lead anywhere
-                    shutil.rmtree(out, ignore_errors=True)
+                    scratch.remove(out)
                 return Judged(found)
         if answer.refused:
             raise UsageError(answer.refused)
@@ -145,7 +144,7 @@ class Judge:
 
     def _forget(self) -> None:
         for path in self._kept:
-            shutil.rmtree(path, ignore_errors=True)
+            scratch.remove(path)
 
     def close(self) -> None:
         """End all processes; submissions still waiting are not judged."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.compiler import toolchain
 from harness.files import source_text
+from harness.files.git import GIT
 from harness.files.python_packages import version_of
 from harness.matrix import model
 from harness.matrix.files import include_folder
@@ -46,10 +47,10 @@ def commit() -> dict[str, Any] | None:
     """
     if named := os.environ.get("HARNESS_COMMIT"):
         return {"id": named, "dirty": None}
-    head = _output("git", "rev-parse", "HEAD")
+    head = _output(*GIT, "rev-parse", "HEAD")
     if not head:
         return None
-    return {"id": head, "dirty": bool(_output("git", "status", "--porcelain", "-uno"))}
+    return {"id": head, "dirty": bool(_output(*GIT, "status", "--porcelain", "-uno"))}
 
 
 def cores() -> int:

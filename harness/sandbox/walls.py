@@ -19,6 +19,8 @@ HOME = "/tmp/harness-home"
 """The folder inside the sandbox for libraries' caches."""
 MEMORY_SHARE = 0.75
 """The share of this machine's memory that one process may use for its data."""
+_SETTINGS = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi")
+"""The kernel's settings in /proc. Root owns them, and is still root inside the sandbox."""
 _MORE_THREADS = 4096
 """The number of processes allowed beyond those that the user already has; Linux counts threads as
 processes."""
@@ -49,6 +51,8 @@ def around(shown: Iterable[Path]) -> Iterator[str]:
     yield from ("--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1")
     yield from ("--cap-drop", "ALL")
     yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+    for settings in _SETTINGS:
+        yield from ("--ro-bind-try", f"/proc/{settings}", f"/proc/{settings}")
     for device in sorted(Path("/dev").glob("nvidia*")):
         yield from ("--dev-bind-try", str(device), str(device))
     for hidden in ("/tmp", "/run"):  # they contain sockets of services and displays

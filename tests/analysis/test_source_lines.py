@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from harness.analysis.lines import source_lines as annotate
@@ -219,3 +221,19 @@ def test_the_bank_conflicts_of_v2_are_on_the_line_that_adds() -> None:
     blocks = case.sizes["n"] // 256
     assert sum(c.wavefronts for c in costs.values()) == 150 * blocks
     assert sum(c.wavefronts_ideal for c in costs.values()) == 45 * blocks
+
+
+@pytest.mark.fault(
+    "a `#line` that names a secret, a pipe or a device",
+    outcome="`annotate` does not open it; only C++ files are shown, up to 16 MiB.",
+)
+def test_only_source_files_are_shown(tmp_path: Path) -> None:
+    (tmp_path / "id_rsa").write_text("secret")
+    os.mkfifo(tmp_path / "pipe.cu")
+    (tmp_path / "endless.cu").symlink_to("/dev/zero")
+    (tmp_path / "kernel.cu").write_text("int x;")
+    shown = [
+        annotate.read(str(tmp_path / name))
+        for name in ("id_rsa", "pipe.cu", "endless.cu", "kernel.cu")
+    ]
+    assert shown == ["", "", "", "int x;"]

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from sandboxes import needs_a_sandbox, notes, pairs, sandboxed, says, started, stub, title
 
+from harness.commands.runs.sandbox import _STARTED as STARTED
 from harness.errors import UsageError
 from harness.sandbox import no_sockets
 
@@ -44,6 +45,9 @@ def probe():
     found["secret"] = os.path.exists("/tmp/{secret}")
     found["processes"] = sum(name.isdigit() for name in os.listdir("/proc"))
     found["data"] = resource.getrlimit(resource.RLIMIT_DATA)[0]
+    found["settings"] = [n for n in ("/proc/sys/kernel/core_pattern", "/proc/sys/vm/swappiness",
+                                     "/proc/sysrq-trigger") if os.access(n, os.W_OK)]
+    os.chmod({here!r} + "/run/probe", 0o6755)
     return found
 """
 
@@ -100,8 +104,8 @@ def test_the_same_command_runs_inside_walls(folder: Path, bwrap: Path) -> None:
     assert ended.returncode == 7, err
     given, limits = notes(bwrap.parent)
     walls, inner = given[: given.index("--")], given[given.index("--") + 1 :]
-    assert inner[:-1] == [sys.executable, "-m", "harness", "run", "--only", "double", "--quick",
-                          "--json", "results.json", "--out"]  # fmt: skip
+    assert inner[:-1] == [sys.executable, "-c", STARTED, str(REPOSITORY), "run", "--only", "double",
+                          "--quick", "--json", "results.json", "--out"]  # fmt: skip
     run = folder / inner[-1]
     assert run.parent == folder / "reports"
     for option in ("--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1"):
@@ -193,6 +197,8 @@ def test_inside_a_real_sandbox_a_stranger_reaches_nothing(folder: Path) -> None:
     found = eval(json.loads((run / "run.json").read_text())["problems"]["double"]["title"])
     assert found.pop("network") == "none"
     assert found.pop("secret") is False
+    assert found.pop("settings") == []
+    assert (run / "probe").stat().st_mode & 0o7777 == 0o755
     assert found.pop("processes") < 20
     assert 0 < found.pop("data") < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     assert found.pop(f"{folder}/run/probe") == "written"

@@ -3,8 +3,6 @@ with a clear message."""
 
 from __future__ import annotations
 
-import io
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -103,24 +101,53 @@ def test_a_link_in_a_commit_is_refused_and_not_followed(repository: Path, tmp_pa
 
 
 @pytest.mark.fault(
-    "an archive of a commit that leads out of its folder",
+    "a file of a commit that leads out of its folder",
     outcome="Refused; nothing is written there.",
 )
 @pytest.mark.parametrize("name", ["/etc/evil", "../evil", "kernels/../../evil"])
-def test_an_archive_that_leads_out_of_its_folder_is_refused(
+def test_a_file_that_leads_out_of_its_folder_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w") as archive:
-        archive.addfile(tarfile.TarInfo(name), io.BytesIO())
-
     class Ended:
-        returncode, stdout, stderr = 0, stream.getvalue(), b""
+        returncode, stderr = 0, b""
+        stdout = f"100644 blob {'0' * 40}\t{name}\0".encode()
 
-    monkeypatch.setattr(commits, "_git", lambda *_: Ended)
+    monkeypatch.setattr(commits, "_git", lambda *_, **__: Ended)
     with pytest.raises(UsageError, match="leads out of its folder"):
-        Commit("git:x", "0" * 40, tmp_path).extract(["kernels"], tmp_path / "out")
+        Commit("git:x", "0" * 40, tmp_path).extract([name], tmp_path / "out")
     assert not (tmp_path / "evil").exists()
+
+
+@pytest.mark.fault(
+    "git attributes that leave a kernel out of an archive, or rewrite it",
+    outcome="The commit's files are compared as they are.",
+)
+def test_attributes_do_not_change_what_a_commit_contains(repository: Path, tmp_path: Path) -> None:
+    kernels = repository / "kernels" / "double"
+    (kernels / "v1.cu").write_text("// $Format:%n#error pwn%n$\n")
+    (repository / ".gitattributes").write_text("v0.cu export-ignore\nv1.cu export-subst\n")
+    commit(repository)
+    find("git:HEAD", repository).extract(["kernels"], tmp_path / "out")
+    for name in ("v0.cu", "v1.cu"):
+        made = tmp_path / "out" / "kernels" / "double" / name
+        assert made.read_bytes() == (kernels / name).read_bytes()
+
+
+@pytest.mark.fault(
+    "a repository whose configuration names a program for git to start (core.fsmonitor)",
+    outcome="It is not started.",
+)
+def test_a_program_that_a_repository_names_is_not_started(repository: Path) -> None:
+    inside = repository / ".git"
+    program = inside / "program"
+    program.write_text(f"#!/bin/sh\ntouch {inside}/started\n")
+    program.chmod(0o755)
+    git(repository, "config", "core.fsmonitor", str(program))
+    (repository / "bench.yaml").write_text("changed")
+    assert commits.uncommitted(repository, ["."]) == ["bench.yaml"]
+    assert not (inside / "started").exists()
+    git(repository, "status")
+    assert (inside / "started").exists(), "git itself starts it"
 
 
 def test_files_as_they_lie_there_are_the_tracked_and_the_new_ones_but_not_ignored_ones(

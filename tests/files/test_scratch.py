@@ -72,3 +72,21 @@ def test_an_error_of_the_disk_names_its_folder(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No space left") as caught, scratch.folder(tmp_path) as own:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert caught.value.filename == str(own)
+
+
+@pytest.mark.fault(
+    "thousands of folders in one another, left in a temporary folder",
+    outcome="They are removed with it.",
+)
+@pytest.mark.usefixtures("processes")
+def test_a_deep_folder_is_removed(tmp_path: Path) -> None:
+    here = Path.cwd()
+    with scratch.folder(tmp_path) as own:
+        os.chdir(own)
+        try:
+            for _ in range(3000):
+                os.mkdir("d")
+                os.chdir("d")
+        finally:
+            os.chdir(here)
+    assert list(tmp_path.iterdir()) == []

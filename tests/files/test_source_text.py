@@ -16,6 +16,22 @@ def test_everything_else_is() -> None:
         assert sha256(HEAD) != sha256(HEAD.replace(old, new))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "// Idea\n// Measured: {} \\\nint x;\n",
+        "// Idea\n// Measured: {} \\ \r\nint x;\n",
+        "// Idea\n// Measured: {} ??/\nint x;\n",
+        "// Idea \\\n// Measured: {}\nint x;\n",
+        "/*\n// Measured: */ int x = {}; /*\n*/\n",
+        'auto s = R"(\n// Measured: {}\n)";\n',
+        "int x;\n// Measured: {}\nint y;\n",
+    ],
+)
+def test_a_line_that_may_be_or_hide_code_is_part_of_the_source(text: str) -> None:
+    assert sha256(text.format(1).encode()) != sha256(text.format(2).encode())
+
+
 def test_code_behind_the_line_is_part_of_it() -> None:
     assert sha256(b"int y; // Measured: a") != sha256(b"int y; // Measured: b")
 

@@ -251,11 +251,9 @@ MAY_OPEN: dict[str, str] = {
     "report/comparison/trend.py": "into memory",
     "tables/files.py": "into memory",
     "journal/file.py": "what the door has opened",
-    "analysis/lines/source_lines.py": "kernels that were just executed",
     "comparison/sides/beside.py": "a folder that was checked, or one of its own",
     "comparison/sides/commits.py": "a folder of its own",
-    "commands/compare.py": "files that the command line names",
-    "commands/printed/results.py": "files that the command line names",
+    "journal/storage.py": "files that the command line names",
 }
 
 
@@ -275,3 +273,28 @@ def test_what_handles_runs_opens_no_file_by_itself() -> None:
                 if name in OPENS:
                     found.add(path.relative_to(ROOT / "harness").as_posix())
     assert found <= set(MAY_OPEN), found - set(MAY_OPEN)
+
+
+def test_no_file_keeps_the_right_to_run_as_its_owner(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    for name, mode in (("su", 0o6755), ("deep/sg", 0o2640), ("plain", 0o604)):
+        (tmp_path / name).touch()
+        (tmp_path / name).chmod(mode)
+    outside = tmp_path.with_name("outside")
+    outside.touch()
+    outside.chmod(0o4700)
+    (tmp_path / "link").symlink_to(outside)
+    run_files.without_privileges(tmp_path)
+    modes = [(tmp_path / n).stat().st_mode & 0o7777 for n in ("su", "deep/sg", "plain")]
+    assert modes == [0o755, 0o640, 0o604]
+    assert outside.stat().st_mode & 0o7777 == 0o4700
+
+
+@pytest.mark.fault(
+    "a run's folder with thousands of folders in one another", outcome="Refused with its name."
+)
+def test_a_folder_that_is_too_deep_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    (folder / Path(*["d"] * 70)).mkdir(parents=True)
+    with pytest.raises(OSError, match="over 64 folders in one another"):
+        run_files.check(folder)

@@ -14,9 +14,13 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.analysis.lines import machine_lines
+from harness.files.source_text import C_SUFFIXES
+from harness.journal import run_files
 from harness.journal.counter_records import MachineInstruction, SourceLine
 from harness.silicon.architectures import WARP_SIZE
 
+_LARGEST = 1 << 24
+"""The largest source that is shown, in bytes."""
 _WORST_SHARE = 0.1
 """A line with less than this share of a kernel's instructions is not marked for idle lanes. A
 branch at which less than this share of the warps diverged is not marked for divergence."""
@@ -75,7 +79,7 @@ def _marks(cost: SourceLine, total: int) -> tuple[str, ...]:
     ):
         if requests and sectors > 17 * requests:
             marks.append(f"{sectors / requests:.1f} sectors per {kind}")
-    if cost.atomic_lanes > 2 * cost.atomic_addresses:
+    if cost.atomic_lanes > 2 * cost.atomic_addresses > 0:
         each = cost.atomic_lanes / cost.atomic_addresses
         marks.append(f"{each:.1f} lanes per address, at most {cost.atomic_most_lanes}")
     return tuple(marks)
@@ -198,8 +202,14 @@ def _source(line: AnnotatedLine) -> Text:
 
 
 def read(file: str) -> str:
-    """The file's text; empty if the file no longer exists. Invalid UTF-8 is replaced."""
+    """The text of a C++ file; empty if it no longer exists. Invalid UTF-8 is replaced.
+
+    A `#line` directive can name any file, so others are not opened.
+    """
+    path = Path(file)
+    if path.suffix not in C_SUFFIXES:
+        return ""
     try:
-        return Path(file).read_text(encoding="utf-8", errors="replace")
+        return run_files.read_named(path, _LARGEST).decode(errors="replace")
     except OSError:
         return ""

@@ -38,6 +38,18 @@ from harness.sandbox import no_sockets, walls
 REPOSITORY = Path(__file__).parents[3]
 _LONGEST_LINE = 1 << 16
 """The most characters of one output line that are passed on from the sandbox at once."""
+_STARTED = """
+import sys
+sys.path.pop(0)  # the current folder, which may have a `harness` of its own
+home = sys.argv.pop(1)
+if home not in sys.path:
+    sys.path.insert(0, home)
+sys.argv[0] = f"{home}/harness/__main__.py"
+from harness.__main__ import main
+main()
+"""
+_GRACE_S = 30
+"""Seconds from a signal until a command that goes on inside is killed."""
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -70,8 +82,11 @@ def run(request: RunRequest) -> tuple[int, Path]:
             if not request.out:
                 writable.insert(0, _real(folder))
             run_files.check(writable[0])
-            with scratch.folder() as caches:
-                code = _inside(program, request, writable, caches, [*arguments, *named])
+            try:
+                with scratch.folder() as caches:
+                    code = _inside(program, request, writable, caches, [*arguments, *named])
+            finally:
+                run_files.without_privileges(writable[0])
         finally:
             with suppress(OSError):  # the folder is not empty
                 folder.rmdir()
@@ -124,14 +139,14 @@ def _inside(
     caches: Path,
     arguments: Sequence[str],
 ) -> int:
-    for path in (caches / "compile", caches / "home", cache.CACHE):
+    for path in (caches / "compile", caches / "home", _real(cache.CACHE)):
         path.mkdir(parents=True, exist_ok=True)
     walls.prepare()
     told, tells = os.pipe()
     rules, ruling = os.pipe()
     command = [program, "--info-fd", str(tells), "--seccomp", str(rules),
                *_walls(request, writable, caches), "--",
-               sys.executable, "-m", "harness", *arguments]  # fmt: skip
+               sys.executable, "-c", _STARTED, str(REPOSITORY), *arguments]  # fmt: skip
     with os.fdopen(ruling, "wb") as file:
         file.write(no_sockets.rules())
     inside = subprocess.Popen(
@@ -196,9 +211,15 @@ def _walls(request: RunRequest, writable: Sequence[Path], caches: Path) -> Itera
 
 
 def _wait(inside: subprocess.Popen[bytes], pid: int) -> int:
-    """Wait for the inner command, pass signals on to it, and return its exit code."""
+    """Wait for the inner command, pass signals on to it, and return its exit code. A command that
+    ignores them is killed after a while."""
+
+    last = threading.Timer(_GRACE_S, inside.kill)
+    last.daemon = True
 
     def hand_on(number: int, frame: FrameType | None) -> None:
+        if last.ident is None:
+            last.start()
         try:
             os.kill(pid, number)
         except ProcessLookupError:
@@ -208,6 +229,7 @@ def _wait(inside: subprocess.Popen[bytes], pid: int) -> int:
     try:
         code = inside.wait()
     finally:
+        last.cancel()
         for number, handler in before.items():
             signal.signal(number, handler)
     return code if code >= 0 else 128 - code

@@ -6,19 +6,20 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import subprocess
-import tarfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from harness.console.suggestions import command
 from harness.errors import UsageError
+from harness.files.git import GIT
 
 PREFIX = "git:"
 SECONDS = 120.0
 """Deadline for git, in seconds."""
+_LINK = "120000"
+"""Git's mode of a symbolic link."""
 _MOST_NAMED = 5
 
 
@@ -40,29 +41,37 @@ class Commit:
 
     def extract(self, paths: Sequence[str], into: Path) -> None:
         """Write these files and folders of the commit under `into`. Raises UsageError."""
-        ended = _git(self.root, "archive", "--format=tar", self.sha, "--", *paths)
+        listed = _git(self.root, "ls-tree", "-r", "-z", "--full-tree", self.sha, "--", *paths)
+        if listed.returncode:
+            raise UsageError(f"{self.given}: git ls-tree fails: {_said(listed)}")
+        files = [entry.partition("\t") for entry in os.fsdecode(listed.stdout).split("\0") if entry]
+        for path in paths:
+            if not any(name == path or name.startswith(f"{path}/") for _, _, name in files):
+                raise UsageError(f"{self.given}: the commit has no {path}")
+        blobs = {}
+        for about, _, name in files:
+            mode, kind, blob = about.split()
+            if mode == _LINK:
+                raise UsageError(
+                    f"{self.given}: {name} is a link, and links are not followed\n"
+                    "  put the file itself there, or compare with another commit"
+                )
+            path = PurePosixPath(name)
+            if path.is_absolute() or ".." in path.parts:
+                raise UsageError(f"{self.given}: {name} leads out of its folder")
+            if kind == "blob":
+                blobs[path] = blob
+        # Unlike `git archive`, this ignores attributes, which could leave out or rewrite a kernel.
+        ended = _git(self.root, "cat-file", "--batch", given="\n".join(blobs.values()).encode())
         if ended.returncode:
-            raise UsageError(f"{self.given}: git archive fails: {_said(ended)}")
-        with tarfile.open(fileobj=io.BytesIO(ended.stdout)) as archive:
-            for member in archive:
-                self._write(archive, member, into)
-
-    def _write(self, archive: tarfile.TarFile, member: tarfile.TarInfo, into: Path) -> None:
-        path = PurePosixPath(member.name)
-        if member.isdir():
-            return
-        if path.is_absolute() or ".." in path.parts:
-            raise UsageError(f"{self.given}: {member.name} leads out of its folder")
-        content = archive.extractfile(member) if member.isreg() else None
-        if content is None:
-            raise UsageError(
-                f"{self.given}: {member.name} is a link, and links are not followed\n"
-                "  put the file itself there, or compare with another commit"
-            )
-        target = into / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with content, target.open("wb") as file:
-            shutil.copyfileobj(content, file)
+            raise UsageError(f"{self.given}: git cat-file fails: {_said(ended)}")
+        contents = io.BytesIO(ended.stdout)
+        for path in blobs:
+            _, _, size = contents.readline().split()
+            target = into / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(contents.read(int(size)))
+            contents.read(1)  # the line break after it
 
 
 def find(given: str, near: Path) -> Commit:
@@ -140,10 +149,10 @@ def _said(ended: subprocess.CompletedProcess[bytes]) -> str:
     return lines[0] if lines else f"exit code {ended.returncode}"
 
 
-def _git(where: Path, *command: str) -> subprocess.CompletedProcess[bytes]:
+def _git(where: Path, *command: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     try:
         return subprocess.run(
-            ["git", *command], cwd=where, capture_output=True, timeout=SECONDS,
+            [*GIT, *command], cwd=where, input=given, capture_output=True, timeout=SECONDS,
             env={**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"},
         )  # fmt: skip
     except FileNotFoundError:

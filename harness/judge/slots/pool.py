@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import queue
 import select
-import shutil
 import sys
 import tempfile
 import threading
@@ -19,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.errors import UsageError
+from harness.files import scratch
 from harness.judge.slots.process import ANSWER, REQUEST, Answer, Request, tidy
 from harness.judge.slots.walls import Walls
 from harness.processes.children import Child
@@ -194,7 +194,7 @@ class Slots:
             return
         if self._walls:
             for folder in (slot.home, slot.matrices):
-                shutil.rmtree(folder, ignore_errors=True)
+                scratch.remove(folder)
         with self._lock:
             self._all.discard(slot)
         if not self._stopped:

@@ -16,7 +16,6 @@ import importlib
 import os
 import re
 import resource
-import shutil
 import signal
 import sys
 import time
@@ -31,6 +30,7 @@ from pydantic.dataclasses import dataclass
 from harness.analysis import finders
 from harness.compiler import cache, toolchain
 from harness.errors import CompileError, HarnessError
+from harness.files import scratch
 from harness.journal.records import Finished, from_json, to_json
 from harness.judge import judging, wording
 from harness.judge.slots import folder_runs
@@ -150,7 +150,7 @@ def main(arguments: list[str]) -> int:
             sys.exit("a submission starts processes faster than they can be ended")
         request = REQUEST.validate_json(line)
         if answer and not request.keep:
-            shutil.rmtree(request.out, ignore_errors=True)
+            scratch.remove(Path(request.out))
         if kept:
             tidy(cache.CACHE, kept)
             tidy(Path(request.out).parent, _RUNS)
@@ -175,7 +175,7 @@ def tidy(folder: Path, most: int) -> None:
     oldest."""
     kept = sorted(folder.glob("*"), key=lambda path: path.lstat().st_mtime_ns)
     for path in kept[: max(0, len(kept) - most)]:
-        shutil.rmtree(path, ignore_errors=True)
+        scratch.remove(path)
 
 
 def _work_out_ahead() -> None:

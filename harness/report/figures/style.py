@@ -37,6 +37,12 @@ DARK = LIGHT | {
     "counted": "#d98cb8", "failed": "#ff9a66", "contrast": "#10161c", "faint": "#596069",
 }  # fmt: skip
 
+_DEFAULTS = {
+    name: value
+    for name, value in matplotlib.rcParamsDefault.items()
+    if not name.startswith(("backend", "date.epoch"))
+}
+"""Matplotlib's own. A `matplotlibrc` in the current folder, which may be anyone's, does nothing."""
 _PARAMETERS = {
     "font.family": "DejaVu Sans", "font.size": 8.5, "text.parse_math": False,
     "text.color": LIGHT["ink"], "axes.labelcolor": LIGHT["ink"], "axes.edgecolor": LIGHT["muted"],
@@ -100,7 +106,7 @@ def render(
     """Draw the figure at both widths, write a PNG to `folder`/figures, and return what the page
     embeds."""
     png = f"figures/{anchor}.png"
-    with matplotlib.rc_context(_PARAMETERS):  # type: ignore[arg-type]
+    with matplotlib.rc_context(_DEFAULTS | _PARAMETERS):  # type: ignore[arg-type]
         wide, narrow = draw(WIDE), draw(NARROW)
         svgs = _svg(wide, f"{anchor}-wide", title), _svg(narrow, f"{anchor}-narrow", title)
         run_files.write(folder, png, _png(wide, title, subject))
