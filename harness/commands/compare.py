@@ -22,6 +22,7 @@ from harness.console.suggestions import command
 from harness.errors import UsageError
 from harness.files import in_repository
 from harness.journal import run_files
+from harness.journal.storage import replace_named
 from harness.report.comparison import files, sarif, words
 from harness.tables import Run
 
@@ -150,7 +151,7 @@ def _runs(base: str, new: Path | None) -> tuple[Run, Run]:
 
 def _save(option: str, path: Path, text: str) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        replace_named(path, text)
     except OSError as error:
         raise UsageError(f"{option} {path}: {error.strerror}") from None
 

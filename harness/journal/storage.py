@@ -7,10 +7,12 @@ error becomes one sentence.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import stat
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import lock_descriptor
@@ -21,6 +23,10 @@ from harness.journal import run_files
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)
 """The errors raised by file systems that have no locks; on them, two runs that write to one folder
 go undetected."""
+
+_HELD = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY)
+"""The errors of a file that cannot be replaced, but perhaps written: in a sandbox, only the file
+itself is writable."""
 
 IsWhole = Callable[[bytes], bool]
 
@@ -141,3 +147,76 @@ def replace_text(path: Path, text: str) -> None:
 def replace(path: Path, content: bytes) -> None:
     """Replace the file's content atomically. Raises OSError."""
     run_files.write(path.parent, path.name, content, durable=True)
+
+
+def replace_named(path: Path, text: str) -> None:
+    """Replace the text of a file named by the user, even through a link. Raises OSError.
+
+    This is atomic, unless `path` is a pipe or a device, or its folder takes no other file.
+    """
+    if path.parent != Path("/dev") and (path.is_file() or not path.exists()):
+        file = Path(os.path.realpath(path))
+        try:
+            run_files.write(file.parent, file.name, text)
+            return
+        except OSError as error:
+            if error.errno not in _HELD:
+                raise
+    path.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def unwritten(journal: Path) -> Iterator[None]:
+    """Keep runs from writing to a journal, if it exists. Raises JournalError if one is writing
+    now."""
+    if not run_files.is_file(journal.parent, journal.name):
+        yield
+        return
+    with run_files.opened(journal.parent, journal.name) as file:
+        try:  # a shared lock: it needs no permission to write
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise JournalError(
+                f"{journal}: a run is still writing into this folder; wait for it to end"
+            ) from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+        yield
+
+
+def move_in(new: Path, folder: Path, head: str, stale: Iterable[str] = ()) -> None:
+    """Move all files of `new` into the folder, over those of the same names. Raises OSError, with
+    the folder as it was.
+
+    `head`: the file without which the others are not read. It leaves first and comes last, so a
+    folder in which a kill left a mixture has none. `stale`: names of files to take away as well.
+    """
+    files = [path.relative_to(new).as_posix() for path in new.rglob("*") if path.is_file()]
+    files.sort(key=lambda name: (name == head, name))
+    done: list[tuple[Path, Path]] = []
+
+    def move(path: Path, to: Path) -> None:
+        done.append((path, to))
+        os.rename(path, to)
+
+    folder.mkdir(exist_ok=True)
+    for name in {os.path.dirname(name) for name in files} - {""}:
+        run_files.make_folder(folder, name)
+    old = new / ".replaced"
+    old.mkdir()
+    try:
+        for number, name in enumerate([head, *stale, *files]):
+            if os.path.lexists(folder / name):
+                if stat.S_ISDIR(os.lstat(folder / name).st_mode):
+                    raise IsADirectoryError(
+                        errno.EISDIR, os.strerror(errno.EISDIR), str(folder / name)
+                    )
+                move(folder / name, old / str(number))
+        for name in files:
+            move(new / name, folder / name)
+    except BaseException:
+        for path, to in reversed(done):
+            with suppress(FileNotFoundError):  # the move that failed
+                os.rename(to, path)
+        raise

@@ -15,10 +15,12 @@ import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
+from harness.errors import UsageError
 from harness.journal import run_files
-from harness.journal.file import DENSEST
-from harness.journal.storage import replace
+from harness.journal.file import DENSEST, parsed
+from harness.journal.storage import replace, unwritten
 from harness.tables import about
 
 JOURNAL, COUNTERS = "journal.jsonl", "counters.csv"
@@ -40,25 +42,23 @@ def named(folder: Path, name: str) -> Path:
 
 
 def pack(run: Path, target: Path, problem: str = "") -> None:
-    """Write a run's essential files into another folder, or the same one. Raises OSError.
+    """Write a run's essential files into another folder, or the same one. Raises OSError, and
+    JournalError if a run is writing into either.
 
     `problem`: pack only this problem of several, as if --only had chosen it.
     """
+    with unwritten(run / JOURNAL), unwritten(target / JOURNAL):
+        _pack(run, target, problem)
+
+
+def _pack(run: Path, target: Path, problem: str) -> None:
     info = about.read(run / "run.json")
     content = run_files.read(run, named(run, JOURNAL).name)
     if is_packed(run):
         content = _unpacked(content, run)
     if problem:
-        others = info["problems"].keys() - {problem}
-        content = b"".join(_without(others, content.splitlines(keepends=True)))
-        info["choice"]["only"] = [problem]
-        info["problems"] = {problem: info["problems"][problem]}
-        for key in info.keys() & {"sources", "code"}:
-            info[key] = {
-                name: sha256
-                for name, sha256 in info[key].items()
-                if name.partition("/")[0] not in others
-            }
+        others = _narrow(info, problem, run / "run.json")
+        content = b"".join(_without(others, io.BytesIO(content)))
     if info.get("command"):
         info["command"] = _without_folders(info["command"])
     replace(target / "run.json", (json.dumps(info, indent=1) + "\n").encode())
@@ -66,6 +66,27 @@ def pack(run: Path, target: Path, problem: str = "") -> None:
     replace(target / (JOURNAL + ENDING), gzip.compress(content, compresslevel=9, mtime=0))
     for name in (JOURNAL, COUNTERS):
         run_files.remove(target, name)
+
+
+def _narrow(info: dict[str, Any], problem: str, path: Path) -> Collection[str]:
+    """Cut run.json down to one problem; return the other ones. Raises UsageError if it does not say
+    enough."""
+    problems: dict[str, Any] = info.get("problems") or {}
+    if problem not in problems:
+        raise UsageError(f"--only {problem}: `problems` in {path} does not list it; omit --only")
+    if info.get("choice") is None:
+        raise UsageError(f"--only {problem}: {path} has no `choice`; omit --only")
+    others = problems.keys() - {problem}
+    info["choice"]["only"] = [problem]
+    info["problems"] = {problem: problems[problem]}
+    for key in ("sources", "code"):
+        if info.get(key):
+            info[key] = {
+                name: sha256
+                for name, sha256 in info[key].items()
+                if name.partition("/")[0] not in others
+            }
+    return others
 
 
 def unpack(folder: Path) -> None:
@@ -99,9 +120,19 @@ def _without_folders(command: str) -> str:
 
 
 def _without(problems: Collection[str], lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The journal's lines that do not concern these problems, exactly as they were written."""
+    """The journal's lines that do not concern these problems, exactly as they were written.
+
+    The lines that a reader leaves out are left out: empty ones, and a torn last one.
+    """
     for line in lines:
-        record = json.loads(line)["record"]
-        name = record.get("problem") or record.get("case") or record.get("group") or ""
-        if name.partition("/")[0] not in problems:
+        if line == b"\n":
+            continue
+        try:
+            record = parsed(line.removesuffix(b"\n"))
+        except (ValueError, KeyError, TypeError):
+            if not line.endswith(b"\n"):
+                return
+            raise OSError(errno.EINVAL, "a line is not what was written", JOURNAL) from None
+        names = (getattr(record, key, "") for key in ("problem", "case", "group"))
+        if next(filter(None, names), "").partition("/")[0] not in problems:
             yield line

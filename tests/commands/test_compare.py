@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import shutil
 import sys
 from collections.abc import Callable
@@ -161,6 +162,29 @@ def test_runs_of_two_architectures_tell_nothing_and_exit_with_3(
     ended = typed("compare", base, other, "--gate")
     assert ended.code == 3
     assert "the machines differ: device NVIDIA H200 (emulated) then" in ended.said
+
+
+@pytest.mark.fault(
+    "a disk that is full when `compare` writes --json, --markdown, --junit or --sarif",
+    outcome="A sentence with the file's name; what was in the file before stays.",
+)
+@pytest.mark.parametrize("option", ["--json", "--markdown", "--junit", "--sarif"])
+def test_a_full_disk_leaves_the_file_that_was_there(
+    typed: Typed, folders: tuple[Path, Path, Path], tmp_path: Path, option: str
+) -> None:
+    base, _, new = folders
+    file = tmp_path / "kept"
+    file.write_text("as it was")
+    had = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64, had[1]))
+        ended = typed("compare", base, new, option, file)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, had)
+    assert ended.code == 2
+    assert f"{option} {file}: File too large" in ended.said
+    assert file.read_text() == "as it was"
+    assert [path.name for path in tmp_path.iterdir() if path.name != ".cache"] == ["kept"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,6 +61,63 @@ def test_what_was_kept_stays_where_the_new_run_cannot_be_read(run: Path) -> None
         baselines.save(run, "main")
     assert (home / "journal.jsonl.gz").exists()
     assert [path.name for path in home.parent.iterdir()] == ["main"]
+
+
+class Killed(BaseException):
+    """Ends a save between two of its steps, as a kill would."""
+
+
+@pytest.mark.fault(
+    "a kill in the middle of --save-baseline",
+    outcome="The next command that names the baseline finds the old run or the new one, whole.",
+)
+@pytest.mark.parametrize("reader", [True, False], ids=["read", "saved"])
+@pytest.mark.parametrize("step", range(6))
+def test_a_save_that_is_killed_loses_no_baseline(
+    run: Path, monkeypatch: pytest.MonkeyPatch, step: int, reader: bool
+) -> None:
+    home = baselines.save(run, "main")
+    (run / "journal.jsonl").write_text("\n")
+    steps = iter(range(step))
+
+    def killed(function: Callable[..., Any]) -> Callable[..., Any]:
+        def carry_out(*given: Any, **named: Any) -> Any:
+            if next(steps, None) is None:
+                raise Killed
+            return function(*given, **named)
+
+        return carry_out
+
+    with monkeypatch.context() as patch, suppress(Killed):
+        patch.setattr(Path, "rename", killed(Path.rename))
+        patch.setattr(shutil, "rmtree", killed(shutil.rmtree))
+        baselines.save(run, "main")
+    if not reader:
+        (run / "journal.jsonl").unlink()
+        with pytest.raises(UsageError, match="No such file"):
+            baselines.save(run, "main")
+    assert baselines.resolve("main") == home
+    assert gzip.decompress((home / "journal.jsonl.gz").read_bytes()) in (b"", b"\n")
+    (run / "journal.jsonl").write_text("\n\n")
+    baselines.save(run, "main")
+    assert gzip.decompress((home / "journal.jsonl.gz").read_bytes()) == b"\n\n"
+    assert [path.name for path in home.parent.iterdir()] == ["main"]
+
+
+@pytest.mark.parametrize("left", [".main.old", ".main.new"])
+def test_a_reader_restores_what_a_killed_save_left(run: Path, left: str) -> None:
+    home = baselines.save(run, "main")
+    home.rename(home.parent / left)
+    assert baselines.resolve("main") == home
+    assert [path.name for path in home.parent.iterdir()] == ["main"]
+
+
+def test_half_of_a_new_baseline_is_not_restored(run: Path) -> None:
+    home = baselines.save(run, "main")
+    home.rename(home.parent / ".main.new")
+    (home.parent / ".main.new" / "journal.jsonl.gz").unlink()
+    with pytest.raises(UsageError, match="neither"):
+        baselines.resolve("main")
 
 
 @pytest.mark.fault(

@@ -252,6 +252,7 @@ MAY_OPEN: dict[str, str] = {
     "tables/files.py": "into memory",
     "journal/file.py": "what the door has opened",
     "comparison/sides/beside.py": "a folder that was checked, or one of its own",
+    "comparison/sides/baselines.py": "the folder of baselines, to lock it",
     "comparison/sides/commits.py": "a folder of its own",
     "journal/storage.py": "files that the command line names",
 }

@@ -6,6 +6,7 @@ import errno
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,10 @@ from typing import Any
 import pytest
 
 from harness.errors import JournalError
-from harness.journal import storage
+from harness.journal import run_files, storage
 from harness.journal.file import Journal, read_journal
 from harness.journal.records import Finished, Planned
-from harness.journal.storage import replace_text
+from harness.journal.storage import replace_named, replace_text
 
 ROOT = Path(__file__).parents[2]
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -239,3 +240,36 @@ def test_a_file_is_replaced_whole_or_not_at_all(
     assert list(tmp_path.iterdir()) == [path]
     replace_text(path, "the third\n")
     assert path.read_text() == "the third\n"
+
+
+def test_a_file_that_the_user_names_is_replaced_even_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("before")
+    (tmp_path / "link").symlink_to("file")
+    replace_named(tmp_path / "link", "ü")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "ü"
+    replace_named(Path(os.devnull), "no file takes its place")
+    assert not Path(os.devnull).is_file()
+
+
+def test_a_pipe_that_the_user_names_is_written_to(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    replace_named(tmp_path / "pipe", "told")
+    assert os.read(reader, 9) == b"told"
+    os.close(reader)
+
+
+@pytest.mark.parametrize(("error", "text"), [(errno.EROFS, "after"), (errno.ENOSPC, "before")])
+def test_a_named_file_is_written_in_place_only_where_no_other_can_be_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int, text: str
+) -> None:
+    (tmp_path / "file").write_text("before")
+
+    def write(*_: object) -> None:
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(run_files, "write", write)
+    with suppress(OSError):
+        replace_named(tmp_path / "file", "after")
+    assert (tmp_path / "file").read_text() == text

@@ -24,6 +24,7 @@ from harness.commands.printed.sheets import Cell, Sheet, markdown, rich
 from harness.console.progress import console
 from harness.errors import UsageError
 from harness.journal.records import Planned
+from harness.journal.storage import replace_named
 from harness.report import format as fmt
 from harness.report.comparison.as_json import Figure
 from harness.statistics.intervals import Interval
@@ -69,7 +70,7 @@ def tell(run: Run, wanted: OutputOptions) -> None:
 
 def _save(option: str, path: Path, text: str) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        replace_named(path, text)
     except OSError as error:
         raise UsageError(f"{option} {path}: {error.strerror}") from None
 

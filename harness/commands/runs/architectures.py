@@ -12,6 +12,7 @@ from harness.commands.printed.sheets import Cell, Sheet, markdown, rich
 from harness.commands.request import CarryOut, OutputOptions, RunRequest
 from harness.console.progress import console
 from harness.errors import UsageError
+from harness.journal.storage import replace_named
 from harness.machine import devices
 from harness.report.comparison import architectures
 from harness.run.folder import fresh
@@ -71,7 +72,7 @@ def _tell(runs: Mapping[str, Run], told: OutputOptions) -> None:
         console.print()
     if told.markdown:
         try:
-            told.markdown.write_text(markdown(found), encoding="utf-8")
+            replace_named(told.markdown, markdown(found))
         except OSError as error:
             raise UsageError(f"--markdown {told.markdown}: {error.strerror}") from None
 

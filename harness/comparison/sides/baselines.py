@@ -6,8 +6,12 @@ replaces it.
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from harness.console.suggestions import did_you_mean
@@ -30,17 +34,68 @@ def check(name: str) -> None:
 def save(folder: Path, name: str) -> Path:
     """Save the run in a folder as a baseline; return its new folder. Raises UsageError."""
     check(name)
-    home, new = BASELINES / name, BASELINES / f".{name}.new"
+    home, new, old = _places(name)
     try:
-        shutil.rmtree(new, ignore_errors=True)
-        packed.pack(folder, new)
-        if home.exists():
-            shutil.rmtree(home)
-        new.rename(home)
+        with _alone():
+            _restore(name)
+            try:
+                _discard(new, old)
+                packed.pack(folder, new)
+                if os.path.lexists(home):
+                    home.rename(old)
+                new.rename(home)
+            finally:
+                _restore(name)
+                _discard(new, old)
     except OSError as error:
-        shutil.rmtree(new, ignore_errors=True)
         raise UsageError(f"--save-baseline {name}: {error.filename}: {error.strerror}") from None
     return home
+
+
+def _places(name: str) -> tuple[Path, Path, Path]:
+    """A baseline's folder, the one that is written first, and the one that it replaces."""
+    return BASELINES / name, BASELINES / f".{name}.new", BASELINES / f".{name}.old"
+
+
+def _restore(name: str) -> None:
+    """Bring back a baseline whose saving was killed: the old one, or the new one if that is
+    whole."""
+    home, new, old = _places(name)
+    if os.path.lexists(home):
+        return
+    if os.path.lexists(old):
+        old.rename(home)
+    elif packed.is_packed(new):  # the journal is written last
+        new.rename(home)
+
+
+def _discard(*folders: Path) -> None:
+    for folder in folders:
+        if folder.is_symlink():
+            folder.unlink()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Let no other process save or restore a baseline meanwhile."""
+    BASELINES.mkdir(parents=True, exist_ok=True)
+    handle = os.open(BASELINES, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _restore_if_missing(name: str) -> None:
+    if not _NAME.match(name):
+        return
+    home, *left = _places(name)
+    if not os.path.lexists(home) and any(map(os.path.lexists, left)):
+        with suppress(OSError), _alone():  # the folder may not be writable
+            _restore(name)
 
 
 def resolve(name_or_path: str | Path) -> Path:
@@ -51,6 +106,7 @@ def resolve(name_or_path: str | Path) -> Path:
     path = Path(name_or_path)
     if (path / "run.json").exists():
         return path
+    _restore_if_missing(str(name_or_path))
     if str(name_or_path) in baselines():
         return BASELINES / str(name_or_path)
     runs = [str(found.parent) for found in path.parent.glob("*/run.json")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import resource
 from pathlib import Path
 
 import jsonschema
@@ -148,3 +149,17 @@ def test_quiet_prints_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_a_file_with_no_folder_is_refused_before_anything_runs(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--json .*there is no folder"):
         results.OutputOptions(json=tmp_path / "none" / "x.json").check()
+
+
+@pytest.mark.parametrize("option", ["json", "markdown"])
+def test_a_full_disk_leaves_the_results_that_were_there(tmp_path: Path, option: str) -> None:
+    run, file = timed(tmp_path), tmp_path / "kept"
+    file.write_text("as it was")
+    had = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64, had[1]))
+        with pytest.raises(UsageError, match=rf"--{option} .*: File too large"):
+            results.tell(run, results.OutputOptions(quiet=True, **{option: file}))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, had)
+    assert file.read_text() == "as it was"
