@@ -22,6 +22,8 @@ _ACTS = (
 _IN_TEXT = re.compile(f"[{_ACTS}]")
 _IN_LINE = re.compile(f"[{_ACTS}\\t\\n]")
 
+_COMMAND = re.compile(r"^\s*::|##\[", re.MULTILINE)
+
 _FORMULA = ("=", "+", "-", "@")
 """The characters that begin a formula, even after spaces, and their full-width forms."""
 
@@ -43,6 +45,12 @@ def text(said: str) -> str:
 def line(said: str) -> str:
     """Escape one line, including any newline: a newline in a name could forge an extra line."""
     return said if is_plain(said) else _IN_LINE.sub(_escape, said)
+
+
+def no_workflow_command(said: str) -> str:
+    """Escape what GitHub's runner would execute in a job's output: `::` at the beginning of a line,
+    even after spaces, and its older form `##[` anywhere."""
+    return _COMMAND.sub(lambda found: f"{found[0][:-1]} {found[0][-1]}", said)
 
 
 def is_plain(said: str) -> bool:

@@ -26,10 +26,16 @@ class _Inert(Console):
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=escaping.text(segment.text))
+            yield segment if segment.control else segment._replace(text=_inert(segment.text))
 
     def render_str(self, text: str, **how: Any) -> Text:
-        return super().render_str(escaping.text(text), **how)
+        return super().render_str(_inert(text), **how)
+
+
+def _inert(text: str) -> str:
+    """Escape printed text; in a GitHub job, also what would be a command to its runner."""
+    is_job = os.environ.get("GITHUB_ACTIONS") == "true"
+    return escaping.no_workflow_command(escaping.text(text)) if is_job else escaping.text(text)
 
 
 # `x.cu:100:` is a place in a file, not an emoji, and `a[0]` is not markup.

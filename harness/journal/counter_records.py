@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from harness.journal.numbers import Real, Whole
+from harness.journal.numbers import Lanes, Real, Whole
 
 Provenance = Literal[
     "measured", "ncu", "machine-exact", "emulator-exact", "code-exact", "hopper-rules",
@@ -54,7 +54,7 @@ class SourceLine:
     diverged: Whole = 0
     atomic_lanes: Whole = 0
     atomic_addresses: Whole = 0
-    atomic_most_lanes: Whole = 0
+    atomic_most_lanes: Lanes = 0
     store_requests: Whole = 0
     store_sectors: Whole = 0
     atomic_requests: Whole = 0
@@ -108,6 +108,10 @@ class MachineCode:
     files: tuple[str, ...]
     instructions: tuple[MachineInstruction, ...]
     kind: Literal["machine code"] = "machine code"
+
+    def __post_init__(self) -> None:
+        if max((each.file for each in self.instructions), default=-1) >= len(self.files):
+            raise ValueError("an instruction names a file that is not listed")
 
 
 @dataclass(frozen=True)

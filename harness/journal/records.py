@@ -22,7 +22,7 @@ from harness.journal.counter_records import (
     SourceLine,
     Uncounted,
 )
-from harness.journal.numbers import Duration, Real, Whole
+from harness.journal.numbers import Amount, Duration, Finite, Positive, Real, Share, Whole
 
 Status = Literal["ok", "failed", "skipped"]
 Cache = Literal["cold", "warm"]
@@ -94,12 +94,12 @@ class Compiled:
     spill_bytes: Whole
     stack_bytes: Whole
     threads_per_block: Whole
-    occupancy: Real
+    occupancy: Share
     """Theoretical: resident warps over the maximum that a multiprocessor can hold."""
     occupancy_limiter: str
     sass_sha256: str = ""
     """The hash of the kernel's machine code."""
-    waves: Real | None = None
+    waves: Amount | None = None
     """The grid's blocks divided by the number that all multiprocessors hold at once, which is how
     ncu counts waves."""
     local_at: str = ""
@@ -125,7 +125,7 @@ class Verified:
     ok: bool
     reason: str
     """Empty if ok."""
-    error: Real | None
+    error: Finite | None
     """The largest |output − reference| over its bound; None if nothing could be compared."""
     kind: Literal["verified"] = "verified"
 
@@ -180,7 +180,7 @@ class Conditions:
     sm_clock_hz: Whole | None
     memory_clock_hz: Whole | None
     temperature_c: Whole | None
-    power_w: Real | None
+    power_w: Amount | None
     throttle: tuple[str, ...]
     placement: Whole = 0
     others: Whole | None = None
@@ -215,9 +215,9 @@ class Told:
 
     case: str
     output: str
-    value: Real
-    low: Real
-    high: Real
+    value: Finite
+    low: Finite
+    high: Finite
     unit: str
     kind: Literal["told"] = "told"
 
@@ -232,15 +232,15 @@ class Ceiling:
     """
 
     name: str
-    value: Real
-    low: Real
-    high: Real
+    value: Positive
+    low: Positive
+    high: Positive
     unit: str
     how: str
-    samples: tuple[Real, ...]
+    samples: tuple[Amount, ...]
     case: str = ""
     """The id of the case under which other placements measured the ceiling again."""
-    work: Real = 0.0
+    work: Amount = 0.0
     """The work of one launch: bytes, flops or exponentials."""
     kind: Literal["ceiling"] = "ceiling"
 

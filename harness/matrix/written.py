@@ -253,7 +253,7 @@ class Timing(Strict):
     flush: Flush = "clean"
     """The state in which flushing leaves the L2 cache: clean, or with lines that must be written
     back."""
-    confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
+    confidence: Annotated[float, Field(gt=0.5, le=0.9999)] = 0.95
     same_within: Annotated[float, Field(ge=0, lt=1)] = 0.01
     """Variants whose ratio is certainly this close to 1 are called the same."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 20_260_101

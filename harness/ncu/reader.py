@@ -12,7 +12,6 @@ have a value.
 from __future__ import annotations
 
 import importlib
-import math
 import os
 import sys
 from collections import defaultdict
@@ -26,6 +25,7 @@ from pydantic import TypeAdapter
 from harness.backends.base import NVTX_DOMAIN
 from harness.console.suggestions import command, install
 from harness.journal.counter_records import Counted, Uncounted
+from harness.journal.numbers import is_physical
 from harness.ncu import ranges
 from harness.ncu.container import Container, inspect
 from harness.ncu.derived import FORMULAS
@@ -236,11 +236,11 @@ def _value(launch: Any, metric: Metric) -> float | str:
         if not _is_number(found):
             return f"not collected: ncu gives no number for {name}"
         value = found.as_double()
-        if not math.isfinite(value):
-            return f"not collected: ncu gives {value} for {name}"
         scale = _scale(metric, name, found.unit())
         if scale is None:
             return f"not collected: ncu gives {name} in {found.unit()}, not in {metric.unit}"
+        if not is_physical(value * scale):
+            return f"not collected: ncu gives {value} for {name}"
         return value * scale
     return f"not collected: {metric.ncu} is not in the report"
 

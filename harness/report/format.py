@@ -26,13 +26,12 @@ def three(value: float) -> str:
     """Three significant digits: 0.0123, 4.4, 96.2, 4,400, 2.68 × 10⁸."""
     if value == 0:
         return "0"
-    digits = 2 - math.floor(math.log10(abs(value)))
-    rounded = round(value, digits)
-    if abs(rounded) >= 1e7 or abs(rounded) < 1e-4:
-        power = math.floor(math.log10(abs(rounded)))
-        return f"{rounded / 10**power:.3g} × 10{str(power).translate(_SUPERSCRIPT)}"
-    digits = 2 - math.floor(math.log10(abs(rounded)))
-    return f"{rounded:,.{max(digits, 0)}f}"
+    rounded = f"{value:.2e}"
+    mantissa, exponent = rounded.split("e")
+    power = int(exponent)
+    if not -4 <= power < 7:
+        return f"{float(mantissa):.3g} × 10{str(power).translate(_SUPERSCRIPT)}"
+    return f"{float(rounded):,.{max(2 - power, 0)}f}"
 
 
 def power_of_two(value: int) -> str | None:

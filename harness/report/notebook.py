@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
-from html import escape
+from html import escape as escape_markup
 from pathlib import Path
 
 from harness.analysis.ladder import Ladder, ladders
 from harness.analysis.readings import Readings
 from harness.analysis.roofline import roofline
+from harness.console import escaping
 from harness.journal import run_files
 from harness.report.anchors import slug
 from harness.report.figures import drawn
@@ -65,6 +66,10 @@ def _of_ladder(run: Run, readings: Readings, ladder: Ladder) -> Iterator[Figure]
     chart = roofline(readings, "Roofline", slug("-".join(ladder.key)), cases, shorts)
     if chart.kernels:
         yield drawn.roofline_of(run, ladder, chart)
+
+
+def escape(said: str) -> str:
+    return escape_markup(escaping.text(said))
 
 
 def _picture(run: Run, figure: Figure) -> str:

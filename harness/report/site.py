@@ -21,6 +21,7 @@ from markupsafe import Markup
 
 from harness.analysis.ladder import ladders
 from harness.cases import how_many
+from harness.console import escaping
 from harness.files import beside_bytecode
 from harness.journal import run_files
 from harness.report import drawing, words
@@ -117,10 +118,14 @@ def alone(template: str, run: Run, **context: Any) -> str:
 
 def _render(template: str, run: Run, links: Links, *, charts: bool = True, **context: Any) -> str:
     """Render one page. Every template gets the values that several pages need, such as the words
-    for a verdict."""
+    for a verdict.
+
+    The whole page is escaped, so that no text can act or disguise itself, wherever it came from: a
+    run, a kernel's source or a card's name.
+    """
     alone = links.root is None
     script, library = _asset("page.js"), explore.library() if charts and run.is_timed else ""
-    return (
+    page = (
         _environment()
         .get_template(template)
         .render(
@@ -139,6 +144,7 @@ def _render(template: str, run: Run, links: Links, *, charts: bool = True, **con
             **context,
         )
     )
+    return escaping.text(page)
 
 
 def _breakable(name: str) -> Markup:

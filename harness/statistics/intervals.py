@@ -39,6 +39,10 @@ FEWEST = 3
 FEWEST_TICKS = 8
 """The number of different samples that are needed to determine the clock's step."""
 
+WIDEST = 200.0
+"""The largest half-width of an interval of logarithms: a factor of 10**87, beyond which the bounds
+of an interval between extreme values would overflow."""
+
 _TRIMMED = 0.1
 """The share of a batch's launches that is left out at each end."""
 
@@ -88,6 +92,7 @@ class Estimate:
     def interval(self, confidence: float) -> Interval:
         """The interval of the exponential of the mean, by Student's t."""
         half = math.hypot(_students(confidence, self.freedom) * self.error, self.unresolved)
+        half = min(half, WIDEST)
         return Interval(*(math.exp(self.mean + side * half) for side in (0, -1, 1)))
 
     def p_value(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,8 +17,8 @@ def ceiling_over_placements(
 
     `cost_ns`: the events' cost, subtracted from the time of each launch.
     """
-    if ceiling.name == "empty_kernel":  # shown as measured by the events
-        return ceiling
+    if ceiling.name == "empty_kernel" or not ceiling.work:
+        return ceiling  # as measured by the events, because only a rate has a net time
     times: dict[Key, float] = {
         (i, 0): batch_time(r.samples_ns) - cost_ns
         for i, r in enumerate(rounds)
@@ -33,13 +34,12 @@ def ceiling_over_placements(
 
 
 def _without_events(ceiling: Ceiling, cost_ns: float) -> Ceiling:
-    """The rate after each launch's event cost is subtracted; unchanged if the work is unknown."""
-    if not ceiling.work or not cost_ns:
+    """The rate after each launch's event cost is subtracted; unchanged if a launch does not take
+    longer than the events."""
+    rates = ceiling.value, ceiling.low, ceiling.high, *ceiling.samples
+    times = [ceiling.work / rate - cost_ns * 1e-9 if rate else math.inf for rate in rates]
+    if not cost_ns or min(times) <= 0:
         return ceiling
-
-    def net(rate: float) -> float:
-        return ceiling.work / (ceiling.work / rate - cost_ns * 1e-9)
-
-    value, low, high = net(ceiling.value), net(ceiling.low), net(ceiling.high)
-    samples = tuple(round(net(rate), 3) for rate in ceiling.samples)
-    return replace(ceiling, value=value, low=low, high=high, samples=samples)
+    value, low, high, *samples = (ceiling.work / time for time in times)
+    rounded = tuple(round(rate, 3) for rate in samples)
+    return replace(ceiling, value=value, low=low, high=high, samples=rounded)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.journal import run_files
-from harness.journal.numbers import Whole
+from harness.journal.numbers import Confidence, Whole
 
 _LARGEST_FILE = 1 << 24
 
@@ -30,7 +30,7 @@ class _Device(_Part):
 
 
 class _Timing(_Part):
-    confidence: Annotated[float, Field(gt=0, lt=1)]
+    confidence: Confidence
     same_within: Annotated[float, Field(ge=0, lt=1)]
     looks: Annotated[int, Field(ge=1, le=1000)] = 1
     choosing: Annotated[int, Field(ge=0, le=1000)] = 0

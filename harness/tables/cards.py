@@ -6,10 +6,14 @@ Nothing is ever computed across two kinds of card; each row names its card.
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Sequence
+import stat
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.console.suggestions import did_you_mean
 from harness.errors import JournalError
@@ -24,6 +28,15 @@ if TYPE_CHECKING:
 FILE = "cards.json"
 WINNERS = "winners.csv"
 _LARGEST = 1 << 20
+_Name = Annotated[str, Field(min_length=1, max_length=255)]
+
+
+class _Cards(BaseModel):
+    """The file's content: name → folder."""
+
+    model_config = ConfigDict(strict=True)
+
+    cards: Annotated[dict[_Name, _Name], Field(min_length=1)]
 
 
 def is_above(folder: Path) -> bool:
@@ -38,6 +51,7 @@ def begin(folder: Path, names: Sequence[str]) -> dict[str, Path]:
     for name in names:
         if name not in there:
             there[name] = _free(re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-"), there)
+    _check(folder, there)
     replace_text(folder / FILE, json.dumps({"cards": there}, indent=1) + "\n")
     return {name: folder / there[name] for name in names}
 
@@ -53,21 +67,46 @@ def _free(slug: str, taken: dict[str, str]) -> str:
 def _read(folder: Path) -> dict[str, str]:
     """Read name → folder from the file. Raises JournalError if the harness did not write it."""
     try:
-        said = json.loads(run_files.read(folder, FILE, _LARGEST))["cards"]
-        found = {str(name): str(each) for name, each in said.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise JournalError(
-            f"{folder / FILE} cannot be read; delete the folder, or repair it"
-        ) from None
-    if any(Path(each).name != each or each in ("", ".", "..") for each in found.values()):
-        raise JournalError(f"{folder / FILE}: it names a folder that is not beside it")
+        found = _Cards.model_validate_json(run_files.read(folder, FILE, _LARGEST)).cards
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        key = ".".join(str(part)[:40] for part in first["loc"])
+        raise _unreadable(folder, f"{key}: {first['msg']}" if key else first["msg"]) from None
+    except OSError as error:
+        raise _unreadable(folder, error.strerror or "") from None
+    if len({*found.values()}) < len(found):
+        raise _unreadable(folder, "it names one folder for two cards")
+    _check(folder, found)
     return found
 
 
+def _check(folder: Path, cards: Mapping[str, str]) -> None:
+    """Check that each card's run is in a folder directly in this one, or will be. Raises
+    JournalError."""
+    for each in cards.values():
+        if "/" in each or "\0" in each or each in ("", ".", ".."):
+            raise _unreadable(folder, f"it names {each}, which is not a folder beside it")
+        try:
+            kind = os.lstat(folder / each).st_mode
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise _unreadable(folder, f"{each}: {error.strerror}") from None
+        if not stat.S_ISDIR(kind):
+            raise _unreadable(folder, f"{each}, which it names, is a link or a file, not a folder")
+
+
+def _unreadable(folder: Path, why: str) -> JournalError:
+    return JournalError(f"{folder / FILE} cannot be used: {why}")
+
+
 def load_all(folder: Path) -> dict[str, Run]:
-    """Card's name → its run, for runs that have begun."""
+    """Card's name → its run, for runs that have begun. Raises JournalError if none has."""
     found = {name: folder / each for name, each in _read(folder).items()}
-    return {name: load(path) for name, path in found.items() if (path / "run.json").exists()}
+    runs = {name: load(path) for name, path in found.items() if (path / "run.json").exists()}
+    if not runs:
+        raise _unreadable(folder, f"there is no run in {', '.join(map(str, found.values()))}")
+    return runs
 
 
 def load_one(folder: Path, card: str) -> Run:

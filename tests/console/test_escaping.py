@@ -74,3 +74,34 @@ def test_the_terminal_obeys_nothing_that_is_printed(monkeypatch: pytest.MonkeyPa
         assert said in shown
     assert shown.isascii()
     assert "\x1b" not in shown
+
+
+COMMANDS = ["::add-mask::a", "  ::add-mask::a", "\t\u3000::error::b", "fine\n::error::b",
+            "x ##[add-mask]a", "##[error]b"]  # fmt: skip
+
+
+@pytest.mark.parametrize("said", COMMANDS)
+def test_a_github_job_obeys_no_command_in_what_is_printed(
+    monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    seen = io.StringIO()
+    monkeypatch.setattr(progress.console, "_file", seen)
+    table = Table(box=None, show_header=False)
+    table.add_row(said)
+    progress.console.print(said, markup=False)
+    progress.console.print("  ", said, sep="")
+    progress.console.print(Text("in colour\n").append(said, style="red"))
+    progress.console.print(table)
+    progress.lines("verify", 1)(f"\n{said}")
+    assert not any(line.lstrip().startswith("::") for line in seen.getvalue().splitlines())
+    assert "##[" not in seen.getvalue()
+    assert said.lstrip().replace("::", ": :", 1).replace("##[", "## [") in seen.getvalue()
+
+
+def test_outside_a_github_job_two_colons_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    seen = io.StringIO()
+    monkeypatch.setattr(progress.console, "_file", seen)
+    progress.console.print("::name ##[x]", markup=False)
+    assert seen.getvalue() == "::name ##[x]\n"

@@ -106,7 +106,7 @@ def test_an_unknown_key_is_refused_with_its_line(
         # --- out of range
         ("rounds: 6", "rounds: 5", "  rounds", "timing.rounds", "greater than or equal to 6"),
         ("rounds: 6", "rounds: 6\n  confidence: 1.0", "  confidence", "timing.confidence",
-         "less than 1"),
+         "equal to 0.9999"),
         ("rounds: 6", "rounds: 6\n  seed: -1", "  seed", "timing.seed", "greater than or equal"),
         ("qualify_s: 60", "qualify_s: 0", "  qualify_s", "limits.qualify_s", "greater than"),
         ("rounds: 6", "rounds: .inf", "  rounds", "timing.rounds", "not a finite number"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from sys import float_info
 
 import pytest
 
@@ -18,7 +19,7 @@ from harness.statistics.intervals import Interval
     [
         (0, "0"), (1, "1.00"), (4396, "4,400"), (96.18, "96.2"), (0.01234, "0.0123"),
         (999.6, "1,000"), (9.996, "10.0"), (-2.5, "-2.50"), (268_435_456, "2.68 × 10⁸"),
-        (0.00001, "1 × 10⁻⁵"),
+        (0.00001, "1 × 10⁻⁵"), (5e-324, "4.94 × 10⁻³²⁴"), (-float_info.max, "-1.8 × 10³⁰⁸"),
     ],
 )  # fmt: skip
 def test_three_significant_digits(value: float, shown: str) -> None:

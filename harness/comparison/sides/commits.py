@@ -56,19 +56,19 @@ class Commit:
                     f"{self.given}: {name} is a link, and links are not followed\n"
                     "  put the file itself there, or compare with another commit"
                 )
-            path = PurePosixPath(name)
-            if path.is_absolute() or ".." in path.parts:
+            place = PurePosixPath(name)
+            if place.is_absolute() or ".." in place.parts:
                 raise UsageError(f"{self.given}: {name} leads out of its folder")
             if kind == "blob":
-                blobs[path] = blob
+                blobs[place] = blob
         # Unlike `git archive`, this ignores attributes, which could leave out or rewrite a kernel.
         ended = _git(self.root, "cat-file", "--batch", given="\n".join(blobs.values()).encode())
         if ended.returncode:
             raise UsageError(f"{self.given}: git cat-file fails: {_said(ended)}")
         contents = io.BytesIO(ended.stdout)
-        for path in blobs:
+        for place in blobs:
             _, _, size = contents.readline().split()
-            target = into / path
+            target = into / place
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(contents.read(int(size)))
             contents.read(1)  # the line break after it

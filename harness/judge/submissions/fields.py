@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from harness.dtypes import BY_NAME
 from harness.errors import ConfigError
 from harness.judge.references import Imported, Reference, Written, reference
 from harness.matrix.expressions import Expression
 from harness.matrix.values import name as checked_name
+
+_LONGEST_NAME = 200
+"""In bytes; file systems take 255, of which an ending is a part."""
 
 CONFIG = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 Extent = int | str
@@ -59,6 +62,19 @@ def checked_dtype(value: str) -> str:
     return value
 
 
+def _short(value: str) -> str:
+    length = len(value.encode(errors="replace"))
+    if length > _LONGEST_NAME:
+        raise ValueError(f"a name of {length:,} bytes; at most {_LONGEST_NAME}")
+    return value
+
+
+def _of_short_parts(value: str) -> str:
+    for part in value.split("/"):
+        _short(part)
+    return value
+
+
 def _text(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
@@ -73,6 +89,9 @@ def _listed(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
+ShortName = Annotated[str, AfterValidator(_short)]
+"""The name of something that may become a file's name."""
+ShortPath = Annotated[str, AfterValidator(_of_short_parts)]
 OneOrMore = str | list[str]
 Name = Annotated[str, BeforeValidator(_named)]
 _SeveralExtents = BeforeValidator(_extents, json_schema_input_type=Extent | list[Extent])

@@ -18,6 +18,8 @@ from harness.judge.submissions.fields import (
     CONFIG,
     Extent,
     Names,
+    ShortName,
+    ShortPath,
     Sizes,
     Source,
     title,
@@ -44,7 +46,7 @@ class PythonFunction:
 
     function: Annotated[Reference, BeforeValidator(_function)]
     """The function, or its name as `module:name` or `file.py:name`."""
-    name: str = ""
+    name: ShortName = ""
     """The name in the verdict; by default the function's own."""
     launch: Sizes = Field(default_factory=dict)
     """Keys that the function takes by name, with the values to try."""
@@ -70,11 +72,11 @@ class HostFunction:
 
     source: Source
     """The text, or the path of a .cu file."""
-    host: str
+    host: ShortName
     """The function's name."""
     args: tuple[str | int | float, ...]
     """Arrays of the problem by name, or numbers and expressions."""
-    name: str = ""
+    name: ShortName = ""
     """The name in the verdict; by default the function's own."""
     defines: dict[str, Extent] = Field(default_factory=dict)
     let: dict[str, int | float | str] = Field(default_factory=dict)
@@ -82,7 +84,7 @@ class HostFunction:
     """Keys that `args` use, with the values to try."""
     flags: tuple[str, ...] = ()
     """Further options of nvcc."""
-    headers: dict[str, str] = Field(default_factory=dict)
+    headers: dict[ShortPath, str] = Field(default_factory=dict)
     """Name → text of files that the source includes."""
     overwrites: Names = ()
     """Inputs that the function may change."""

@@ -15,6 +15,8 @@ from harness.judge.submissions.fields import (
     Extents,
     MaybeExtents,
     Names,
+    ShortName,
+    ShortPath,
     Sizes,
     Source,
     title,
@@ -35,7 +37,7 @@ _PTX = re.compile(r"\s*(?://[^\n]*\n\s*)*\.version\s+\d")
 class Launch:
     """One launch of a kernel. grid, block: one number or expression per extent."""
 
-    entry: str
+    entry: ShortName
     """The kernel's name, as in C++ where it is a template or in a namespace."""
     grid: Extents
     block: Extents
@@ -55,14 +57,14 @@ class Kernel:
 
     source: Source
     """The text, or the path of a .cu file; or PTX, as other compilers write it."""
-    entry: str = ""
+    entry: ShortName = ""
     grid: MaybeExtents = ()
     block: MaybeExtents = ()
     args: tuple[str | int | float, ...] = ()
     shared: Extent = 0
     launches: tuple[Launch, ...] = ()
     """Several launches, executed in order, instead of the fields above."""
-    name: str = ""
+    name: ShortName = ""
     """By default the name of the file or of the entry."""
     defines: dict[str, Extent] = Field(default_factory=dict)
     """Macros; numbers or expressions."""
@@ -72,7 +74,7 @@ class Kernel:
     """Launch keys with the values to try, such as `{"block": [128, 256]}`."""
     flags: tuple[str, ...] = ()
     """Further options of nvcc."""
-    headers: dict[str, str] = Field(default_factory=dict)
+    headers: dict[ShortPath, str] = Field(default_factory=dict)
     """Name → text of files that the source includes."""
     overwrites: Names = ()
     """Inputs that the kernel may change."""
@@ -119,5 +121,5 @@ class Text:
     """A kernel's text alone, launched like a variant of the problem's folder."""
 
     source: str
-    name: str = "candidate"
-    headers: dict[str, str] = Field(default_factory=dict)
+    name: ShortName = "candidate"
+    headers: dict[ShortPath, str] = Field(default_factory=dict)

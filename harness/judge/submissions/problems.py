@@ -17,6 +17,7 @@ from harness.judge.submissions.fields import (
     Names,
     OneOrMore,
     Shape,
+    ShortPath,
     Sizes,
     expression,
     listed_dtypes,
@@ -107,7 +108,7 @@ class Problem:
 class ProblemFolder:
     """A problem in an existing folder, with its problem.py and its bench.yaml."""
 
-    folder: str
+    folder: ShortPath
     like: str = ""
     """The variant whose launches are used for a kernel that has none of its own."""
     test: Sizes = Field(default_factory=dict)

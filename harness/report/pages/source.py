@@ -86,7 +86,7 @@ def _listings(
     first = own[:1] or list(files)[:1]
     for file in sorted(files, key=lambda file: file not in first):
         costs = files[file]
-        part = sum(cost.warps for cost in costs.values()) / per_step[step]
+        part = sum(cost.warps for cost in costs.values()) / max(per_step[step], 1)
         if file in first or part >= HEADER_SHARE:
             yield _listing(run, p, step, names[file], costs, folder)
 

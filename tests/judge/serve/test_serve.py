@@ -111,6 +111,33 @@ def test_what_is_no_request_is_answered_with_what_is_wrong(asked: Asked) -> None
     assert "harness.check() counts exactly" in errors[8]["message"]
 
 
+@pytest.mark.parametrize(
+    ("change", "at"),
+    [
+        ({"entry": "x" * 5000, "name": ""}, "kernels.0.entry"),
+        ({"entry": "ß" * 101, "name": ""}, "kernels.0.entry"),
+        ({"name": "x" * 201}, "kernels.0.name"),
+        ({"headers": {"a/" + "x" * 201: ""}}, "kernels.0.headers"),
+        ({"entry": "", "grid": [], "block": [], "args": [],
+          "launches": [{"entry": "x" * 201, "grid": [1], "block": [1], "args": []}]},
+         "kernels.0.launches.0.entry"),
+    ],
+)  # fmt: skip
+def test_a_name_too_long_for_a_file_is_refused_with_its_field(
+    change: dict[str, Any], at: str
+) -> None:
+    good = json.loads(line("right"))
+    kernel = good["kernels"][0]
+    known = json.dumps({**good, "kernels": [{**kernel, "entry": "x" * 200}]})
+    assert protocol.read(known.encode())
+    with pytest.raises(protocol.BadRequest) as caught:
+        protocol.read(json.dumps({**good, "kernels": [{**kernel, **change}]}).encode())
+    error = caught.value.answer.error
+    assert error
+    assert error.at.startswith(at)
+    assert error.message.endswith("bytes; at most 200")
+
+
 @pytest.fixture
 def sandboxed() -> None:
     from harness.judge.slots import walls

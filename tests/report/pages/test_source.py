@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from harness import report
 from harness.files import source_text
 from harness.journal.counter_records import SourceLine
 from harness.journal.records import Compiled, Outcome, Planned, Record
+from harness.report import notebook
 from harness.report.pages.source import listings
 from harness.tables import Run
 
@@ -122,3 +127,22 @@ def test_a_source_whose_comments_alone_changed_is_shown_and_one_whose_code_did_i
         info = {**run.info, "code": {NAME: source_text.code_sha256(content, ".cu")}}
         [found] = listings(Run(run.folder, info, run.records), "reduce_sum", "float32")
         assert bool(found.missing) is not shown
+
+
+def test_a_line_of_source_cannot_act_or_disguise_itself(tmp_path: Path) -> None:
+    hostile = "__global__ void k() {}  // \x1b[2J \u202eelif\u2066"
+    (tmp_path / "kernels/p").mkdir(parents=True)
+    (tmp_path / "kernels/p/v0.cu").write_text(hostile)
+    p = replace(planned(1, 64), case="p/v0/n=1", problem="p", variant="v0")
+    cost = SourceLine(p.case, 0, "kernels/p/v0.cu", 1, 1, 32, 0, 0, 0, 0)
+    timing = {"confidence": 0.95, "same_within": 0.01}
+    info = {"backend": "emulator", "timing": timing, "device": {"name": "a device"},
+            "sources": {"p/v0.cu": source_text.sha256(hostile.encode())}}  # fmt: skip
+    run = Run(tmp_path, info, [p, Outcome(p.case, "ok"), cost])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        report.write(run)
+        shown = [notebook.sources(run, tmp_path / "kernels")]
+    shown += [path.read_text() for path in tmp_path.rglob("*.html")]
+    assert sum(r"// \x1b[2J \u202eelif\u2066" in text for text in shown) == 2
+    assert not any({*"\x1b\u202e\u2066"} & {*text} for text in shown)
