@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -212,6 +213,11 @@ class Case:
     @property
     def is_library(self) -> bool:
         return self.variant == LIBRARY or self.as_library
+
+
+def listed(sizes: Iterable[Mapping[str, int]]) -> str:
+    """`n=1, n=33` or `rows=2 cols=8, rows=3 cols=8`."""
+    return ", ".join(" ".join(f"{k}={v}" for k, v in size.items()) for size in sizes)
 
 
 def how_many(count: int, of: str = "case") -> str:

@@ -27,7 +27,7 @@ def same_code(base: Side, new: Side) -> Code:
         return "unknown"
     if [_executed(made) for made in was] != [_executed(made) for made in now]:
         return "changed"
-    same = [_same_data(base, new), _same_launches(base, new), _same_inputs(base, new)]
+    same = [_same_data(base, new), same_launches(base, new), _same_inputs(base, new)]
     if False in same:
         return "changed"
     return "unknown" if None in same else "identical"
@@ -38,7 +38,7 @@ def is_changed(base: Side, new: Side, code: Code) -> bool:
     launches agree."""
     if code == "identical":
         return False
-    return not (_same_sources(base, new) and _same_launches(base, new) and _same_inputs(base, new))
+    return not (_same_sources(base, new) and same_launches(base, new) and _same_inputs(base, new))
 
 
 def _executed(made: Compiled) -> tuple[object, ...]:
@@ -56,7 +56,8 @@ def _same_data(base: Side, new: Side) -> bool | None:
     return _same_sources(base, new) or None
 
 
-def _same_launches(base: Side, new: Side) -> bool | None:
+def same_launches(base: Side, new: Side) -> bool | None:
+    """Return whether both sides' launches and their data are the same; None if unknown."""
     was, now = base.planned, new.planned
     if was.launched and now.launched:
         return was.launched == now.launched

@@ -2,8 +2,8 @@
 
 Exit code 0: nothing is slower, newly faulty or worse. 1: something is. 3: undecided, for one of
 these reasons: the runs are from different machines or have too little in common, a case was not run
-again, something changed and was not compared exactly, or a slowdown of the size to be detected has
-not been ruled out.
+again, something changed and was not compared exactly, a variant is verified at fewer sizes, or a
+slowdown of the size to be detected has not been ruled out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.analysis.readings import Readings
-from harness.comparison import changes, identity, times, uncompared
+from harness.comparison import changes, identity, times, uncompared, verified_sizes
 from harness.comparison.changes import Change
 from harness.comparison.machines import Setting, setting
 from harness.comparison.pairs import Pair, between, suffix_of, within
@@ -111,6 +111,7 @@ def judge(
     untold = [
         *_untold(pairs, told, around, across_machines and both_timed, in_rounds),
         *(_not_compared(new, told, cases, readings[1], in_rounds) if comparable else ()),
+        *verified_sizes.missing(told, _name_of_base(new, in_rounds)),
         *_moved_as_a_whole(looked, min_effect),
         *_not_excluded(told, min_effect),
     ]
@@ -160,10 +161,15 @@ def _not_compared(
     beside = new.info.get("beside") or {}
     if in_rounds:
         yield from map(str, beside.get("not_compared") or ())
-        yield from uncompared.gone(told, str(beside.get("base") or "the base"))
-    yield from uncompared.changed(told, cases)
+        yield from uncompared.gone(told, _name_of_base(new, in_rounds))
     yield from uncompared.traded(told)
+    yield from uncompared.changed(told, cases)
     yield from uncompared.budgets_of(new, readings)
+
+
+def _name_of_base(new: Run, in_rounds: bool) -> str:
+    beside = new.info.get("beside") or {}
+    return str((in_rounds and beside.get("base")) or "the base")
 
 
 def _moved_as_a_whole(looked: Looked, min_effect: float) -> Iterator[str]:

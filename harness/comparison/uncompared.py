@@ -13,7 +13,7 @@ from harness.analysis import budgets
 from harness.analysis.finders import evaluate
 from harness.analysis.readings import Missing, Reading, Readings
 from harness.cases import how_many
-from harness.comparison import regression_metrics
+from harness.comparison import identity, regression_metrics
 from harness.comparison.changes import APART, Change
 from harness.comparison.pairs import Side, suffix_of
 from harness.comparison.regression_metrics import EXACT
@@ -31,8 +31,8 @@ def cases(
 ) -> dict[str, str]:
     """Find the changed cases that cannot be judged, by name, with the reason.
 
-    A comparison at one size also covers the other sizes at which the same code is launched with the
-    same changes, because large sizes take the emulator too long.
+    A comparison at one size also covers the other sizes at which the change is the same, because
+    large sizes take the emulator too long; see _alike().
     """
     groups: dict[object, list[Change]] = defaultdict(list)
     for change in told:
@@ -144,15 +144,22 @@ def _in_ptx(change: Change) -> str:
 
 
 def _alike(change: Change) -> object:
-    """A key that cases share if comparing one of them covers the others."""
+    """A key that cases share if comparing one of them covers the others.
+
+    A change is the same at two sizes if the same machine code was replaced by the same, and each
+    size's launches are what they were. Of changed launches nobody knows whether they do as much
+    more at another size, so such a case shares its key with none.
+    """
     p = _side(change).planned
-    sides = [s for s in (change.pair.base, change.pair.new) if s]
-    made: Sequence[object] = [
+    was, now = change.pair.base, change.pair.new
+    made = [
         [made.loaded_sha256 or made.sass_sha256 for made in side.run.compiled.get(side.case, [])]
-        for side in sides
-    ]
-    launches = len({side.planned.launched for side in sides})
-    return repr((p.problem, change.pair.variant, p.dtype, sorted(p.launch.items()), made, launches))
+        for side in (was, now) if side
+    ]  # fmt: skip
+    is_known = all(hashes and all(hashes) for hashes in made)
+    if not (was and now and is_known and identity.same_launches(was, now)):
+        return change.name
+    return repr((p.problem, change.pair.variant, p.dtype, sorted(p.launch.items()), made))
 
 
 def _side(change: Change) -> Side:

@@ -15,7 +15,7 @@ from typing import Any
 from filelock import FileLock
 
 from harness.errors import CompileError, CompilerStopped
-from harness.files import scratch, source_text
+from harness.files import includes, scratch, source_text
 from harness.processes import children
 
 CACHE = Path(".cache") / "compile"
@@ -50,7 +50,7 @@ def entry_of(key: str, make: Callable[[Path], About]) -> tuple[Path, About, bool
     """Return a key's folder, its record, and whether the entry existed before.
 
     `make`: compiles into an empty folder, and returns the record. The record's `headers` are the
-    files on which the results depend.
+    files on which the results depend; if it has `folders`, the names of their files matter, too.
     """
     entry = _folder(key)
     about = _current(entry)
@@ -62,6 +62,7 @@ def entry_of(key: str, make: Callable[[Path], About]) -> tuple[Path, About, bool
         work.mkdir()
         made = make(work)
         made["headers"] = {str(Path(p).resolve()): sha256(Path(p)) for p in made["headers"]}
+        made["folders"] = {str(p): includes.names_hash(Path(p)) for p in made.get("folders", ())}
         made["files"] = {path.name: sha256(path) for path in work.iterdir()}
         (work / "about.json").write_text(json.dumps(made, indent=1))
         # Two processes may build the same unit. The first to finish wins, since both results are
@@ -82,7 +83,10 @@ def _current(entry: Path) -> About | None:
         about: About = json.loads((entry / "about.json").read_text())
         files = {Path(path): was for path, was in about["headers"].items()}
         files |= {entry / name: was for name, was in about["files"].items()}
-        return about if all(sha256(path) == was for path, was in files.items()) else None
+        is_same = all(sha256(path) == was for path, was in files.items()) and all(
+            includes.names_hash(Path(path)) == was for path, was in about["folders"].items()
+        )
+        return about if is_same else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
@@ -110,6 +114,11 @@ def dependencies(listed: Path, folders: Sequence[Path]) -> list[Path]:
 
     listed_names = re.sub(r"(?<!\\)\s+", "\n", names).replace("\\ ", " ").split("\n")
     return [Path(name) for name in listed_names if is_ours(name)]
+
+
+def looked_in(files: Sequence[Path], folders: Sequence[Path]) -> list[Path]:
+    """The folders in which a source or header asks whether a file exists."""
+    return list(folders) if any(includes.asks(path.read_bytes()) for path in files) else []
 
 
 def run(source: Path, command: Sequence[str]) -> str:

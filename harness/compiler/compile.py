@@ -182,6 +182,7 @@ def _compile(one: Unit, compiler: Toolchain, work: Path) -> cache.About:
         "names": names,
         "variables": device_variables(cubin),
         "headers": headers,
+        "folders": cache.looked_in([one.source, *one.sources, *headers], one.include),
     }
 
 

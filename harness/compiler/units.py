@@ -15,6 +15,10 @@ from harness.errors import CompileError, CompilerStopped
 from harness.files import python_packages
 
 FLAGS = ("-std=c++17", "-O3", "-lineinfo")
+_ENVIRONMENT = (
+    "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH",
+)  # fmt: skip
+"""The variables from which nvcc and the host compiler take options."""
 _TARGET = re.compile(r"^[ \t]*\.target\s+sm_(\d+)([af]?)\b", re.MULTILINE)
 _SYMBOL = "harness_kernel_"
 _VARIABLE = re.compile(rf"^(?:\.visible )?\.global .* {_SYMBOL}(\d+) = (\S+);\n", re.MULTILINE)
@@ -77,6 +81,7 @@ class Unit:
         return cache.digest(
             what, *paths, *texts, str(self.include), str(self.defines), self.arch, str(FLAGS),
             str(self.flags), str(self.names), str(self.clusters), compiler.version,
+            str([os.environ.get(name) for name in _ENVIRONMENT]),
         )  # fmt: skip
 
     def file(self, work: Path, more: str = "") -> Path:

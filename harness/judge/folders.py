@@ -347,6 +347,8 @@ def _write_source(
             _put(own, header, content)
     for header, content in headers.items():
         _put(own, header, content)
+    if name.endswith(".ptx") and not text.endswith("\n"):
+        text += "\n"  # ptxas crashes on some texts whose last line has no end
     _put(own, name, text, ".ptx")
     return [text, *found.values()]
 

@@ -30,6 +30,19 @@ kernel passes only if all of them do."""
 _OF_COMPARISONS: Mapping[str, Kind] = {"faster": "faster", "slower": "slower", "same": "same"}
 
 
+CRASH = "the compiler"
+"""The cause of a verdict on a kernel whose compiler crashed or was killed."""
+
+
+def crashed_again(first: Verdict, second: Verdict) -> Verdict:
+    """The second of two verdicts on a kernel, which says so if the compiler crashed in both."""
+    same = first.cause == second.cause == CRASH
+    if not same or not reasons.is_same_crash(first.message, second.message):
+        return second
+    told = second.message.replace(reasons.CRASHED, reasons.CRASHED_AGAIN)
+    return wording.worded(replace(second, message=told))
+
+
 def verdicts(run: Run, kernels: Sequence[str], plain: Callable[[str], str]) -> list[Verdict]:
     """A verdict for each kernel, in order.
 
@@ -91,6 +104,8 @@ class _Judged:
         self, blank: Verdict, outcome: Outcome, mine: Sequence[Verified], p: Planned
     ) -> Verdict:
         message = self._plain(outcome.reason)
+        if outcome.stage == "compile" and (crash := reasons.crash_in(message)):
+            return replace(blank, cause=CRASH, message=f"{crash}\n  {reasons.CRASHED}")
         if outcome.again:
             return replace(blank, cause="the machine", message=message)
         if outcome.stage == "compile":

@@ -129,6 +129,35 @@ def of_compiler(message: str) -> Reason:
     return Reason("fault", "compile error")
 
 
+_STOPPED = "nvcc was stopped at"
+_BLAME = "\n  the source is not to blame"
+_OF_MACHINE = re.compile(
+    "No space left on device|Disk quota exceeded|Input/output error|"
+    "Failed to preprocess host compiler properties"
+)
+CRASHED = "the compiler crashed; it is not known whether this source or the machine is to blame"
+CRASHED_AGAIN = (
+    "the compiler crashed on this source, and again in the same way when tried once more"
+)
+_PASSING = re.compile(r"\S*tmp\S*|0x[0-9a-fA-F]+")
+"""Names and addresses that differ from one process to the next."""
+
+
+def crash_in(message: str) -> str:
+    """How the compiler says that it crashed or was killed; empty if it does not say so.
+
+    The compiler blames the machine, but a source may use up its memory, or run into a bug in it.
+    """
+    said, blames, _ = message.partition(_BLAME)
+    is_crash = message.startswith(_STOPPED) and blames and not _OF_MACHINE.search(said)
+    return said if is_crash else ""
+
+
+def is_same_crash(first: str, second: str) -> bool:
+    """Return whether two messages describe the same crash."""
+    return _PASSING.sub("", first) == _PASSING.sub("", second)
+
+
 def _number(text: str | None) -> float | None:
     return None if text is None else float(text)
 

@@ -54,8 +54,7 @@ class Plan:
     def left_out(self) -> Iterator[str]:
         """The test sizes at which `when` leaves a variant unverified, one sentence per variant."""
         skipped: dict[tuple[str, str], dict[str, str]] = {}
-        run = {(t.shape, _sizes(t)) for t in self.tests if not t.skip}
-        shapes = {shape for shape, _ in run}
+        shapes = {case.shape for case in (*self.tests, *self.cases) if not case.skip}
         for test in self.tests:
             if test.skip and test.shape in shapes and test.kind == "kernel":
                 name = test.problem, test.variant

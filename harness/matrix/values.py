@@ -44,7 +44,8 @@ _LONGEST_FIRST = sorted(RELATIONS, key=len, reverse=True)
 _OURS = {
     "-arch": "give --arch", "-gencode": "give --arch", "-gpu-architecture": "give --arch",
     "-D": "write it under defines:", "-I": "write it under include:",
-    "-include": "write it under sources:", "-rdc": "one unit is compiled at a time",
+    "-include": "write it under sources:", "-options-file": "write its options here",
+    "-optf": "write its options here", "-rdc": "one unit is compiled at a time",
 } | dict.fromkeys(
     ("-o", "-c", "-dc", "-ptx", "-cubin", "-fatbin", "-shared", "-E", "-M", "-MD", "-MF", "-run"),
     "the harness says what nvcc makes",

@@ -15,7 +15,17 @@ from typing import Any, get_origin
 import numpy as np
 
 from harness.errors import HarnessError, ProblemError
-from harness.problem import ARITHMETIC, MOST_WORK, Array, Buffer, Problem, Role, Work, is_integer
+from harness.problem import (
+    ARITHMETIC,
+    MOST_WORK,
+    Array,
+    Buffer,
+    Problem,
+    Role,
+    Work,
+    is_integer,
+    uses,
+)
 from harness.processes import deadline
 
 PLANNING_S = 60.0
@@ -48,7 +58,7 @@ def load(folder: Path) -> Problem:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # torch.compile looks up names there
     try:
-        with deadline.within(PLANNING_S):
+        with deadline.within(PLANNING_S), uses.noting_imports():
             loader.exec_module(module)
     except deadline.Overrun as error:
         line = line_in(path, error)

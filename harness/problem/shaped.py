@@ -177,6 +177,11 @@ class ShapedProblem(Problem):
             if name not in found:
                 raise ProblemError(f"the reference returns no `{name}`")
             values, wanted = _array(found[name]), self.shape(name, sizes)
+            if np.iscomplexobj(values):
+                raise ProblemError(
+                    f"the reference returns complex values for `{name}`: return their real or "
+                    "imaginary parts, or make each of them an output"
+                )
             if values.size != math.prod(wanted):
                 raise ProblemError(
                     f"the reference returns `{name}` in the shape {values.shape}; "

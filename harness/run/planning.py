@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from harness.backends.base import AROUND
 from harness.cases import Case, Device
-from harness.journal.records import Planned
+from harness.journal.records import Planned, Remark
 from harness.matrix import model
 from harness.matrix.plan import Plan
 from harness.problem import Problem
@@ -48,6 +48,18 @@ def planned(
             arithmetic,
         ))  # fmt: skip
     return found
+
+
+def untested(plan: Plan, cases: Sequence[Case]) -> list[Remark]:
+    """Return remarks on the variants of these cases that run, but are verified at no test size."""
+    tested = {test.shape for test in plan.tests if not test.skip}
+    run = {c.shape for c in cases if c.kind == "kernel" and not (c.skip or c.refusal)}
+    found = {}
+    for test in plan.tests:
+        if test.shape in run - tested:
+            text = f"is verified at no test size: {test.skip}"
+            found[test.problem, test.variant, test.dtype] = text
+    return [Remark(*name, text, "emulator-exact") for name, text in found.items()]
 
 
 def over_budget(case: Case, bench: model.Bench, plan: Plan) -> str:

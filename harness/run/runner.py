@@ -224,6 +224,8 @@ class Runner:
             for each in now:
                 self.keep(each)
             self.keep(Finished("plan"))
+        for remark in planning.untested(self.plan, self._open(self.cases)):
+            self.keep(remark)
         untested = self.plan.refused_tests()
         for case in self._open(self.cases):
             if case.skip:

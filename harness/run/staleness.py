@@ -9,7 +9,6 @@ are the group's other cases; their verification results stay.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,15 +20,14 @@ from harness.compiler import compile as compiler
 from harness.compiler import toolchain
 from harness.compiler.functions import host
 from harness.errors import CompileError
-from harness.files import python_packages, source_text
+from harness.files import includes, python_packages, source_text
 from harness.files import statements as statements_of
 from harness.files.beside_bytecode import kept
 from harness.files.python_packages import version_of
 from harness.journal.records import Outcome, Planned, Record, Renewed
 from harness.matrix import model
+from harness.problem import uses
 
-_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*(?:[<\"]([^>\"\n]+)[>\"]|\w)", re.MULTILINE)
-_HEADERS = (".cuh", ".cu", ".h", ".hpp", ".inl")
 _PYTHON = ("torch", "triton")
 """Packages that affect the speed of a Python function."""
 _VERSIONS = ("nvcc", "driver", *_PYTHON)
@@ -112,8 +110,9 @@ class Origins:
         `counted`: whether the emulator counts the case, which a limit of bench.yaml decides.
         """
         kernels = self._bench.kernels
-        files = [kernels / case.problem / "problem.py", *self._files(case)]
-        found = {_name(path, kernels): self._hash(path) for path in files}
+        program = kernels / case.problem / "problem.py"
+        found = {_name(program, kernels): self._program_hash(program)}
+        found |= {_name(path, kernels): self._hash(path) for path in self._files(case)}
         for folder in filter(python_packages.is_inside, case.include):
             found[python_packages.named(folder)] = python_packages.version(folder)
         # `builds_on` decides the comparison, not the case's own result.
@@ -151,20 +150,21 @@ class Origins:
         return found
 
     def _with_headers(self, source: Path, folders: tuple[Path, ...]) -> tuple[Path, ...]:
-        """The file and all of the user's own files that it includes, whatever macros are defined.
-        The toolkit's headers change with its version."""
+        """The file and all of the user's own files that it may include. The toolkit's headers
+        change with its version."""
         key = source, folders
         if key not in self._included:
-            found: dict[Path, None] = {}
-            todo = [source]
-            while todo:
-                path = todo.pop()
-                if path in found:
-                    continue
-                found[path] = None
-                todo += _includes(path, folders)
-            self._included[key] = tuple(found)
+            self._included[key] = includes.included(source, folders)
         return self._included[key]
+
+    def _program_hash(self, program: Path) -> str:
+        """Hash a problem.py and what it uses; its own hash if it uses nothing else."""
+        used = uses.files_of(program.parent)
+        own = self._hash(program)
+        if not used:
+            return own
+        said = repr([own, *((_name(path, self._bench.kernels), self._hash(path)) for path in used)])
+        return hashlib.sha256(said.encode()).hexdigest()[:_SHORT]
 
     def _hash(self, path: Path) -> str:
         if path not in self._hashes:
@@ -183,21 +183,6 @@ def launched(case: Case, seed: int) -> str:
     inputs = case.problem, case.sizes, case.dtype, case.overwrites, seed
     said = repr([case.kind, steps, own, inputs])
     return hashlib.sha256(said.encode()).hexdigest()[:_SHORT]
-
-
-def _includes(path: Path, folders: Sequence[Path]) -> Iterator[Path]:
-    try:
-        text = path.read_text(errors="replace")
-    except OSError:
-        return
-    for match in _INCLUDE.finditer(text):
-        if match[1] is None:  # a macro chooses the header, which may be any
-            yield from (p for f in folders for p in sorted(f.rglob("*")) if p.suffix in _HEADERS)
-            continue
-        for folder in (path.parent, *folders):
-            if (folder / match[1]).is_file():
-                yield (folder / match[1]).resolve()
-                break
 
 
 def _name(path: Path, kernels: Path) -> str:

@@ -45,6 +45,12 @@ def check(
 def _compare(name: str, execution: Execution, expected: Array, bound: Array | float) -> Check:
     output = execution.outputs[name].reshape(-1)
     exact = np.asarray(expected).reshape(-1)
+    for what, values in (("reference", exact), ("tolerance", bound)):
+        if np.iscomplexobj(values):
+            return Check(
+                False, f"problem.py: the {what} of `{name}` is complex; return its real or "
+                "imaginary part, or make each of them an output",
+            )  # fmt: skip
     expected = exact.astype(np.float64)
     limit = np.asarray(bound, np.float64).reshape(-1)  # one per element, or one for all
     if limit.size not in (1, expected.size):

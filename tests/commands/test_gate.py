@@ -162,6 +162,27 @@ def test_another_problem_that_stands_for_both_sides_cannot_be_told(double: Path)
     assert "Cannot tell: double: git:HEAD has another problem.py" in ended.output
 
 
+@pytest.mark.fault(
+    "a module or a data file that problem.py uses, changed together with a kernel",
+    outcome="The gate cannot tell: it is part of problem.py.",
+)
+@pytest.mark.parametrize("name", ["of_double.py", "data.bin"])
+def test_what_a_problem_imports_or_reads_is_part_of_it(double: Path, name: str) -> None:
+    problem = double / "problem.py"
+    imports = f"import sys\nsys.path.insert(0, {str(double)!r})\nimport of_double\n"
+    problem.write_text(imports + problem.read_text())
+    (double / "of_double.py").write_text("TOLERANCE = 0\n")
+    (double / "data.bin").write_bytes(b"0")
+    commit(double.parents[1])
+    ended = gate("--changed-only")
+    assert ended.exit_code == 0, ended.output
+    (double / name).write_text("TOLERANCE = 9\n")
+    for more in ([], ["--changed-only"]):
+        ended = gate(*more)
+        assert ended.exit_code == 3, ended.output
+        assert "double: git:HEAD has another problem.py" in ended.output
+
+
 def test_a_size_that_only_the_base_has_cannot_be_told(double: Path) -> None:
     edit(double / "bench.yaml", "bench: {n: [2**10]}", "bench: {n: [2**11]}")
     ended = gate()

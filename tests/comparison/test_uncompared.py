@@ -71,6 +71,16 @@ def test_one_size_that_was_counted_speaks_for_the_others_at_which_the_same_chang
     assert judge(base, other_launch).code == 3
 
 
+def test_another_launch_speaks_for_no_other_size_nor_does_code_that_is_not_known() -> None:
+    base = at_two_sizes(COUNTED, UNCOUNTED)
+    launched = {"launched": "64 rounds if n is large"}
+    changed = at_two_sizes(replace(COUNTED, **launched), replace(UNCOUNTED, **launched))
+    assert judge(base, changed).code == 3
+    unknown = {"sass": "", "made_from": {"sum/v1.cu": "2"}}
+    changed = at_two_sizes(replace(COUNTED, **unknown), replace(UNCOUNTED, **unknown))  # type: ignore[arg-type]
+    assert judge(base, changed).code == 3
+
+
 @pytest.mark.fault(
     "a changed kernel is counted in PTX alone, as its machine code cannot be read",
     outcome="`--gate` exits with 3 and says why the machine code was not counted",

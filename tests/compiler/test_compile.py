@@ -121,6 +121,25 @@ def test_editing_a_header_that_only_the_device_includes_compiles_again(
     assert build(unit).cubin_sha256 != before.cubin_sha256
 
 
+def test_a_new_header_compiles_again_what_asks_if_it_exists(unit: Unit) -> None:
+    asks = '#if __has_include("new.cuh")\n#include "new.cuh"\n#endif\n'
+    unit.source.write_text(asks + SOURCE)
+    before = build(unit)
+    assert build(unit).was_cached
+    (unit.include[1] / "new.cuh").write_text("__global__ void another() {}\n")
+    after = build(unit)
+    assert not after.was_cached
+    assert len(after.kernels) == len(before.kernels) + 1
+
+
+def test_nvccs_options_in_the_environment_are_part_of_the_key(
+    unit: Unit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(unit)
+    monkeypatch.setenv("NVCC_APPEND_FLAGS", "-DUNUSED")
+    assert not build(unit).was_cached
+
+
 def test_another_define_architecture_or_source_is_an_entry_of_its_own(unit: Unit) -> None:
     first = build(unit)
     defined = build(replace(unit, defines=(("DTYPE", "float"), ("UNUSED", "1"))))

@@ -103,6 +103,15 @@ def test_a_reference_that_raises_is_no_kernels_fault(judge: Judge) -> None:
     assert "problem.py" in verdict.text
 
 
+def test_a_complex_reference_is_no_kernels_fault_and_its_output_is_named(judge: Judge) -> None:
+    broken = {"source": "def affine(x, n):\n    return 3 * x + n + 1j\n", "name": "affine"}
+    problem = affine.problem()
+    object.__setattr__(problem, "reference", type(problem.reference)(**broken))
+    verdict = judge.check(Submission((affine.kernel("right"),), problem))
+    assert (verdict.verdict, verdict.cause) == ("cannot-tell", "the problem")
+    assert "complex values for `y`" in verdict.message
+
+
 def test_a_folders_own_kernel_is_judged_by_its_text_alone(judge: Judge) -> None:
     folder = KERNELS / "transpose"
     source = (folder / "v1_shared.cu" if (folder / "v1_shared.cu").exists() else next(

@@ -279,6 +279,8 @@ def test_a_key_that_is_the_rest_of_a_cut_value_is_called_so(edited: Edited) -> N
         ("-DX=1", "write it under defines:"),
         ("-Ifolder", "write it under include:"),
         ("--include=x.h", "write it under sources:"),
+        ("--options-file=x.txt", "write its options here"),
+        ("-optf=x.txt", "write its options here"),
         ("-arch=sm_80", "give --arch"),
         ("--gencode=arch=compute_80", "give --arch"),
         ("-o", "the harness says what nvcc makes"),

@@ -307,6 +307,15 @@ def test_a_test_size_that_when_leaves_out_is_said_and_refuses_nothing(
     ]
 
 
+def test_a_variant_that_when_leaves_without_any_test_size_is_said(
+    edited: Edited, device: Device
+) -> None:
+    path = edited("source: v0.cu", "source: v0.cu\n        when: n >= 1024")
+    assert list(resolved(path, device).left_out()) == [
+        "double/v0 is not verified at n = 1; n = 33: the variant is limited to `n >= 1024`"
+    ]
+
+
 def test_nothing_is_left_out_where_every_size_is_verified(folder: Path, device: Device) -> None:
     assert list(resolved(folder / "bench.yaml", device).left_out()) == []
 

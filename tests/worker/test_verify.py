@@ -50,6 +50,19 @@ def test_a_reference_and_its_bounds_may_be_matrices() -> None:
     assert "problem.py: the tolerance of `out` has 3 elements, its reference 2" in found.reason
 
 
+@pytest.mark.fault(
+    "a reference or a tolerance with complex values",
+    outcome="it is the problem's error, which names the output; no imaginary part is dropped",
+)
+def test_a_complex_reference_or_tolerance_is_the_problems_error() -> None:
+    found = checked([1.0, 2.0], [1.0 + 1j, 2.0 + 1j])
+    assert not found.ok
+    assert found.reason.startswith("problem.py: the reference of `out` is complex; return its real")
+    found = checked([1.0, 2.0], [1.0, 2.0], np.array([0.5j, 0.5j]))
+    assert not found.ok
+    assert found.reason.startswith("problem.py: the tolerance of `out` is complex")
+
+
 @pytest.mark.parametrize(
     ("value", "words"), [(np.nan, "is NaN"), (np.inf, "is infinite"), (-np.inf, "is infinite"),
                          (POISONED_FLOAT, "was never written"), (7.0, "is wrong: worst [2] = 7")]

@@ -10,17 +10,20 @@ from __future__ import annotations
 import ast
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from harness.cases import listed
 from harness.comparison.sides.commits import Commit, tracked
-from harness.errors import ConfigError, UsageError
+from harness.errors import ConfigError, ProblemError, UsageError
 from harness.files import python_packages
 from harness.files.strict_yaml import Document
 from harness.matrix import files, model, selection
 from harness.matrix.model import Bench
 from harness.matrix.variants import Problem, Variant
+from harness.problem import loading, uses
 
 SUFFIX = "__base"
 """The suffix of the commit's variants, and the name of the folder for its kernels."""
@@ -235,9 +238,28 @@ def _placed(variant: Variant, base: Base) -> Mapping[Any, Any]:
 def _other_problem(today: Bench, base: Base, name: str) -> list[str]:
     """Note that both sides use the current problem.py, if the commit has a different one."""
     now, then = (bench.kernels / name / "problem.py" for bench in (today, base.bench))
-    if not then.is_file() or _same_program(then, now):
+    if not then.is_file() or (_same_program(then, now) and _same_uses(today, base, name)):
         return []
     return [f"{name}: {base.given} has another problem.py; both sides are held to today's"]
+
+
+def _same_uses(today: Bench, base: Base, name: str) -> bool:
+    """Return whether both sides have the same data files, and the same modules that problem.py
+    imports from the folder of all problems."""
+    now, then = today.kernels.resolve(), base.bench.kernels.resolve()
+    with suppress(ProblemError):  # planning reports it
+        loading.load(now / name)  # only an import tells which modules it uses
+    used = {
+        path.relative_to(home)
+        for home in (now, then)
+        for path in uses.files_of(home / name)
+        if path.is_relative_to(home)
+    }
+    return all(_content(now / path) == _content(then / path) for path in used)
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
 
 
 def _same_program(one: Path, other: Path) -> bool:
@@ -250,12 +272,19 @@ def _same_program(one: Path, other: Path) -> bool:
 
 
 def _other_sizes(problem: Problem, old: Problem, base: Base) -> list[str]:
-    """Note that nothing is compared at sizes that only the commit lists."""
-    gone = [size for size in old.sizes.bench if size not in problem.sizes.bench]
-    named = ", ".join(" ".join(f"{k}={v}" for k, v in size.items()) for size in gone)
-    if not gone:
-        return []
-    return [f"{problem.name}: only {base.given} has the size {named}; both sides run at today's"]
+    """Note that nothing is compared or verified at sizes that only the commit lists."""
+    found = []
+    for was, now, what, do in (
+        (old.sizes.test, problem.sizes.test, "test size", "are verified"),
+        (old.sizes.bench, problem.sizes.bench, "size", "run"),
+        (old.sizes.emulate, problem.sizes.emulate, "`emulate` size", "run"),
+    ):
+        if gone := [size for size in was if size not in now]:
+            found.append(
+                f"{problem.name}: only {base.given} has the {what} {listed(gone)}; "
+                f"both sides {do} at today's"
+            )
+    return found
 
 
 def _alone(problem: str, own: Sequence[str], known: Mapping[str, Variant], base: Base) -> list[str]:

@@ -91,7 +91,8 @@ def _compile(one: Unit, compiler: Toolchain, work: Path) -> cache.About:
     headers = cache.dependencies(depends, one.include)
     for path in (depends, work / "unit.cu"):
         path.unlink(missing_ok=True)
-    return {"source_sha256": cache.sha256(one.source), "headers": headers}
+    folders = cache.looked_in([one.source, *one.sources, *headers], one.include)
+    return {"source_sha256": cache.sha256(one.source), "headers": headers, "folders": folders}
 
 
 class _Slot(ctypes.Union):

@@ -336,6 +336,7 @@ class _Parser(StatementReader):
         if not opcode[0].isalpha():
             raise self.unexpected("an instruction", opcode)
         operands = []
+        self.in_call = opcode.partition(".")[0] == "call"
         while self.peek() != ";":
             operands.append(self.operand())
             comma = self.accept(",")

@@ -7,6 +7,7 @@ import struct
 from dataclasses import dataclass, field
 
 from harness.emulator.errors import PtxSyntaxError, shown
+from harness.emulator.ptx import constants
 from harness.emulator.ptx.lexer import Tokens, parse_integer
 from harness.emulator.ptx.syntax import (
     Function,
@@ -50,6 +51,8 @@ class StatementReader(Tokens):
         """Vector registers of the function, by unique name: the number of registers in each."""
         self.unique = 0
         self.nesting = 0
+        self.in_call = False
+        """True while the operands of a call are read, where parentheses make a list."""
 
     def twice(self, name: str) -> PtxSyntaxError:
         return PtxSyntaxError(self.line, f"{shown(name)} is defined a second time")
@@ -119,6 +122,8 @@ class StatementReader(Tokens):
 
     def _primary(self) -> Operand:
         token = self.peek()
+        if token in ("(", "~", "!", "+") and not self.in_call and constants.begins(self):
+            return Number(constants.evaluate(self))
         if token in ("{", "("):
             return self._group()
         if token == "[":
@@ -131,12 +136,7 @@ class StatementReader(Tokens):
             self.take()
             return Negative(Name(self.resolve(self.take())))
         if token == "-" or token[:1].isdigit():
-            number = self._number()
-            if isinstance(number.value, int) and self.accept("("):
-                masked = Masked(number.value, self.operand())
-                self.take(")")
-                return masked
-            return number
+            return self._literal()
         if token[:1] not in "%$_" and not token[:1].isalpha():
             self.take()
             raise self.unexpected("an operand", token)
@@ -146,10 +146,25 @@ class StatementReader(Tokens):
             self.take(")")
         if name in self.vectors:
             return Group(tuple(Name(f"{name}.{part}") for part in PARTS[: self.vectors[name]]))
-        if self.peek() in ("+", "-") and (self.peek(1) or "x")[0].isdigit():
-            sign = -1 if self.take() == "-" else 1
-            return Sum(name, sign * self.integer())
+        if self.peek() in ("+", "-") and (self.peek(1)[:1] == "(" or self.peek(1)[:1].isdigit()):
+            self.accept("+")
+            return Sum(name, self._offset())
         return Name(name)
+
+    def _literal(self) -> Operand:
+        """Take a number, an expression that begins with one, or a mask with its operand."""
+        begun = self.at
+        if self.peek() == "-" and not self.peek(1)[:1].isdigit() and constants.begins(self):
+            return Number(constants.evaluate(self))
+        number = self._number()
+        if isinstance(number.value, int) and constants.follows(self):
+            self.at = begun
+            return Number(constants.evaluate(self))
+        if isinstance(number.value, int) and self.accept("("):
+            masked = Masked(number.value, self.operand())
+            self.take(")")
+            return masked
+        return number
 
     def _group(self) -> Group:
         close, items = "}" if self.take() == "{" else ")", []
@@ -178,6 +193,16 @@ class StatementReader(Tokens):
         except ValueError:
             raise self.unexpected("a number of up to 64 bits", token) from None
 
+    def _offset(self) -> int:
+        """Take a number of bytes: an integer, or a constant expression."""
+        begun = self.at
+        if self.peek() not in ("(", "~", "!") and self.peek(1) not in ("(", "~", "!"):
+            value = self.integer()
+            if self.peek() in ("+", "-") or not constants.follows(self):
+                return value
+        self.at = begun
+        return constants.evaluate(self)
+
     def _memory(self) -> Memory:
         base, offset = "", 0
         if self.peek()[:1].isdigit():
@@ -186,7 +211,7 @@ class StatementReader(Tokens):
             base = self.resolve(self.name())
             while self.peek() not in ("]", ","):
                 self.accept("+")
-                offset += self.integer()
+                offset += self._offset()
         more = []
         while self.accept(","):
             more.append(self.operand())

@@ -15,6 +15,7 @@ from pydantic.dataclasses import dataclass
 from pydantic_core import from_json
 
 from harness.console.suggestions import did_you_mean
+from harness.judge.serve import unreadable
 from harness.judge.submissions import CONFIG, Submission
 from harness.judge.verdicts import VERSION, Verdict
 
@@ -25,9 +26,9 @@ LONGEST = 4 << 20
 """The most bytes of a request."""
 
 ErrorKind = Literal["not-json", "not-a-request", "refused", "no-gpu", "stopped"]
-"""not-json: the line is not JSON. not-a-request: it does not follow the schema. refused: it does
-not make a matrix that can be run. no-gpu: a time was requested, and there is no GPU. stopped: the
-judge has ended meanwhile."""
+"""not-json: the line is not JSON, or is too long or too deep to be read. not-a-request: it does not
+follow the schema. refused: it does not make a matrix that can be run. no-gpu: a time was requested,
+and there is no GPU. stopped: the judge has ended meanwhile."""
 
 
 @dataclass(config=CONFIG)
@@ -87,12 +88,13 @@ class BadRequest(Exception):
 def read(line: bytes) -> Request:
     """Parse the request in a line. Raises BadRequest with a reply that names the error."""
     if len(line) > LONGEST:
-        told = f"the line has {len(line):,} bytes; at most {LONGEST:,}"
-        raise BadRequest(Answer(None, error=Error("not-json", told)))
+        # A reader need not have kept the rest of the line, so its length is not known here.
+        told = f"the line is too long: a request has at most {LONGEST:,} bytes"
+        raise BadRequest(Answer(unreadable.id_in(line), error=Error("not-json", told)))
     try:
         data = from_json(line)  # it limits the nesting depth
     except ValueError as error:
-        raise BadRequest(Answer(None, error=Error("not-json", f"no JSON: {error}"))) from None
+        raise BadRequest(Answer(unreadable.id_in(line), error=_unread(line, str(error)))) from None
     if not isinstance(data, dict):
         told = f"a request is an object, and not {type(data).__name__}"
         raise BadRequest(Answer(None, error=Error("not-a-request", told)))
@@ -102,6 +104,17 @@ def read(line: bytes) -> Request:
     except ValidationError as error:
         known = name if isinstance(name, int | str) and not isinstance(name, bool) else None
         raise BadRequest(Answer(known, error=_explained(error))) from None
+
+
+def _unread(line: bytes, why: str) -> Error:
+    if "recursion limit" in why:
+        where = why.partition(" at ")[2]
+        return Error("not-json", f"its values are nested too deeply, at {where}")
+    if found := unreadable.lone_surrogate_in(line):
+        at, half = found
+        told = f"this field holds {half}, half of a surrogate pair, which is no character"
+        return Error("not-a-request", told, at)
+    return Error("not-json", f"no JSON: {why}")
 
 
 _TAGS = {

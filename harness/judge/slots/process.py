@@ -43,6 +43,9 @@ from harness.tables import Run
 _RUNS = 4
 """How many runs of crashed processes are kept, because the newest is still read."""
 
+_AGAIN = "again"
+"""The folder, in a run's, of its second attempt."""
+
 _TORCH = re.compile(rb"\b(torch|model_file|wants_tensors)\b")
 """Matches the text of a problem.py that needs torch."""
 
@@ -81,19 +84,40 @@ ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
 
 
 def judged(request: Request) -> Answer:
-    """Run the matrix and derive the verdicts from its records."""
+    """Run the matrix and derive the verdicts from its records.
+
+    If the compiler crashed, everything is tried once more. The first run's records stay in place
+    meanwhile, for the case that the deadline ends the second.
+    """
     began = time.monotonic()
     folder, out = Path(request.folder), Path(request.out)
     try:
-        how = request.arch, request.jobs, out, request.seed, request.keep
-        if request.timed:
-            run = folder_runs.on_a_gpu(folder, *how)
-        else:
-            run = folder_runs.run(folder, request.backend, *how)
-        found = of_run(run, folder, request.kernels)
+        found = _verdicts(request, out)
+        if any(each.cause == judging.CRASH for each in found):
+            second = _verdicts(request, out / _AGAIN)
+            found = list(map(judging.crashed_again, found, second))
+            _replace(out, out / _AGAIN)
     except HarnessError as error:
         return Answer([], without_folder(str(error), folder))
     return Answer([replace(each, seconds=time.monotonic() - began) for each in found])
+
+
+def _verdicts(request: Request, out: Path) -> list[Verdict]:
+    folder = Path(request.folder)
+    how = request.arch, request.jobs, out, request.seed, request.keep
+    if request.timed:
+        run = folder_runs.on_a_gpu(folder, *how)
+    else:
+        run = folder_runs.run(folder, request.backend, *how)
+    return of_run(run, folder, request.kernels)
+
+
+def _replace(out: Path, second: Path) -> None:
+    """Put the second run in place of the first, whose folder it is in."""
+    aside = out.with_name(f"{out.name}-{_AGAIN}")
+    second.rename(aside)
+    scratch.remove(out)
+    aside.rename(out)
 
 
 def of_run(run: Run, folder: Path, kernels: tuple[str, ...]) -> list[Verdict]:

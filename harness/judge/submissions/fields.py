@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -75,6 +76,32 @@ def _of_short_parts(value: str) -> str:
     return value
 
 
+def _finite(value: Any) -> Any:
+    """Reject infinity and NaN; leave texts to the matrix."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is not finite")
+    return value
+
+
+def _finite_sizes(sizes: dict[str, Any]) -> dict[str, Any]:
+    for values in sizes.values():
+        for row in values if isinstance(values, list | tuple) else (values,):
+            for each in row if isinstance(row, list | tuple) else (row,):
+                _finite(each)
+    return sizes
+
+
+def _limits(value: tuple[Any, Any]) -> tuple[Any, Any]:
+    return _finite(value[0]), _finite(value[1])
+
+
+def _tolerance(value: float | tuple[float, float] | None) -> float | tuple[float, float] | None:
+    for each in value if isinstance(value, tuple) else (value or 0.0,):
+        if not _finite(each) >= 0:
+            raise ValueError(f"{each:g} is negative; a tolerance is 0 or more")
+    return value
+
+
 def _text(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
@@ -106,5 +133,8 @@ AReference = Annotated[
 ]
 Source = Annotated[str, BeforeValidator(_text, json_schema_input_type=str)]
 Dtype = Annotated[str, BeforeValidator(checked_dtype)]
-Sizes = dict[str, Any]
+Scalar = Annotated[int | float, AfterValidator(_finite)]
+Limits = Annotated[tuple[Extent | float, Extent | float], AfterValidator(_limits)]
+Tolerance = Annotated[float | tuple[float, float] | None, AfterValidator(_tolerance)]
+Sizes = Annotated[dict[str, Any], AfterValidator(_finite_sizes)]
 """As in bench.yaml: `{"n": [1, 33]}`, or `{"rows, cols": [[1, 1], [5, 3]]}`."""

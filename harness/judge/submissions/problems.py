@@ -13,12 +13,15 @@ from harness.judge.submissions.fields import (
     AReference,
     Dtype,
     Extent,
+    Limits,
     Name,
     Names,
     OneOrMore,
+    Scalar,
     Shape,
     ShortPath,
     Sizes,
+    Tolerance,
     expression,
     listed_dtypes,
 )  # fmt: skip
@@ -49,15 +52,15 @@ class Problem:
     ] = ("float32",)
     types: dict[str, Dtype] = Field(default_factory=dict)
     """Arrays that always have one type, such as int32 for indices."""
-    limits: dict[str, tuple[Extent | float, Extent | float]] = Field(default_factory=dict)
+    limits: dict[str, Limits] = Field(default_factory=dict)
     """Input → the range of its random values: from the first number up to, but not including, the
     second."""
     scratch: dict[str, Shape] = Field(default_factory=dict)
     zeroed: dict[str, Shape] = Field(default_factory=dict)
     """Arrays that are zero before the first launch, and that every launch leaves zero."""
-    scalars: dict[str, int | float] = Field(default_factory=dict)
+    scalars: dict[str, Scalar] = Field(default_factory=dict)
     """Numbers that kernels and the reference take by name."""
-    tolerance: float | tuple[float, float] | None = None
+    tolerance: Tolerance = None
     """The tolerance of floats: relative, or relative and absolute; by default as in
     torch.testing.assert_close."""
     flops: Extent = 0
