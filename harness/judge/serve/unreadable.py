@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
-_TOKEN = re.compile(rb'(?P<string>"[^"\\]*+(?:\\.[^"\\]*+)*+"?)(?P<colon>\s*+:\s*+)?|[][{}]', re.S)
-_ID = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+"|-?(?:0|[1-9][0-9]{0,99}))(?=[\s,}])', re.S)
+_TOKEN = re.compile(rb'(?P<string>"[^"\\]*(?:\\.[^"\\]*)*"?)(?P<colon>\s*:\s*)?|[][{}]', re.S)
+_ID = re.compile(rb'("[^"\\]*(?:\\.[^"\\]*)*"|-?(?:0|[1-9][0-9]{0,99}))(?=[\s,}])', re.S)
 _MOST_TOKENS = 200_000
 """The most tokens to look at: more than any request has, and a fraction of a second."""
 _LONE = re.compile("[\ud800-\udfff]")
