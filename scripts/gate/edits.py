@@ -112,6 +112,11 @@ class Repository:
                             ignore=shutil.ignore_patterns("__pycache__"))  # fmt: skip
             matrix = folder / "kernels" / name / "bench.yaml"
             matrix.write_text(_at_small_sizes(matrix.read_text(), small))
+        for header in (ROOT / "kernels").rglob("*.cuh"):  # they may include those of other problems
+            copied = folder / "kernels" / header.relative_to(ROOT / "kernels")
+            if not copied.exists():
+                copied.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(header, copied)
         (folder / "bench.yaml").write_text("limits: {qualify_s: 600}\n")
         (folder / ".gitignore").write_text(".cache/\nrun*\n__pycache__/\n")
         for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "as it is"]):
