@@ -44,7 +44,7 @@ def _directly(path: Path, folders: Sequence[Path]) -> Iterator[Path]:
         return
     if asks(content):
         yield from _every(folders)
-    for name in _names(content):
+    for name in named(content.decode(errors="replace")):
         if not name:
             yield from _every(folders)
             continue
@@ -54,11 +54,11 @@ def _directly(path: Path, folders: Sequence[Path]) -> Iterator[Path]:
                 break
 
 
-def _names(content: bytes) -> list[str]:
-    """The names in the directives, also of those inside comments; "" if a macro chooses the
+def named(text: str) -> list[str]:
+    """The names in a text's directives, also in those inside comments; "" if a macro chooses the
     file."""
-    text = _SPLICE.sub("", content.decode(errors="replace"))
-    return sorted({found[1] or found[2] or "" for found in _DIRECTIVE.finditer(text)})
+    directives = _DIRECTIVE.finditer(_SPLICE.sub("", text))
+    return sorted({found[1] or found[2] or "" for found in directives})
 
 
 def asks(content: bytes) -> bool:

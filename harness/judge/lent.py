@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -10,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from harness.errors import UsageError
-from harness.files import strict_yaml
+from harness.files import includes, strict_yaml
 from harness.files.strict_yaml import YamlLocation
 from harness.judge.submissions import ProblemFolder, Text
 from harness.matrix import merge, written
@@ -20,7 +19,6 @@ from harness.silicon.features import FEATURES, specific_in
 
 _BESIDE = "common"
 HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl", ".ipp", ".tpp", ".def")
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 """The folder, next to the problems' folders, with headers that all problems' kernels include."""
 
 
@@ -79,7 +77,7 @@ def included(folder: Path, text: str, place: str = ".") -> Iterator[str]:
     found, todo = set[str](), [(PurePosixPath(place), text)]
     while todo:
         at, content = todo.pop()
-        for named in _INCLUDE.findall(content):
+        for named in filter(None, includes.named(content)):
             for name in {str(at / named), named}:
                 file = folder / name
                 if name in found or ".." in PurePosixPath(name).parts or not file.is_file():

@@ -63,8 +63,8 @@ def groups(cases: Iterable[Case], problems: Mapping[str, Problem]) -> list[Group
 class Drawing:
     """A context manager that generates inputs and references until it exits.
 
-    `job`: a function of a group's case and a folder; it returns the worker job that generates the
-    group's data in that folder. `several`: how many such workers run at the same time.
+    `job`: takes a group's case and a folder, and returns the worker job that generates the group's
+    data in that folder. `several`: how many such workers run at the same time.
     """
 
     def __init__(

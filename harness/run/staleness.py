@@ -102,6 +102,7 @@ class Origins:
         for test in tests:
             self._tests[test.shape].append(test)
         self._hashes: dict[Path, str] = {}
+        self._programs: dict[Path, str] = {}
         self._included: dict[tuple[Path, tuple[Path, ...]], tuple[Path, ...]] = {}
 
     def of(self, case: Case, counted: bool = True) -> dict[str, str]:
@@ -159,12 +160,13 @@ class Origins:
 
     def _program_hash(self, program: Path) -> str:
         """Hash a problem.py and what it uses; its own hash if it uses nothing else."""
-        used = uses.files_of(program.parent)
-        own = self._hash(program)
-        if not used:
-            return own
-        said = repr([own, *((_name(path, self._bench.kernels), self._hash(path)) for path in used)])
-        return hashlib.sha256(said.encode()).hexdigest()[:_SHORT]
+        if program not in self._programs:
+            kernels, used = self._bench.kernels, uses.files_of(program.parent)
+            own = self._hash(program)
+            said = repr([own, *((_name(path, kernels), self._hash(path)) for path in used)])
+            whole = hashlib.sha256(said.encode()).hexdigest()[:_SHORT]
+            self._programs[program] = whole if used else own
+        return self._programs[program]
 
     def _hash(self, path: Path) -> str:
         if path not in self._hashes:

@@ -112,7 +112,7 @@ class Target:
         return "✓" if (self.over(ladder) or 0) >= 1 else "✗"
 
     def written(self, ladder: Ladder) -> str:
-        """What the fastest variant reached, as text."""
+        """Format the fastest variant's figure: its time, its share of the roof, or a ratio."""
         assert ladder.winner is not None
         if self.time_us is not None:
             return fmt.time(ladder.winner.time.value)

@@ -29,7 +29,7 @@ FIRST_HANDLE = 1 << 48 | 1 << 30
 Machine code uses only the lower half of a handle, so this half must not be null either."""
 _AXES = {"1d": 1, "2d": 2, "3d": 3, "layered 1d": 2, "layered 2d": 3, "cube": 3}
 _FILTERED = {"1d": 1, "layered 1d": 1, "2d": 2, "layered 2d": 2, "cube": 2}
-"""The number of axes whose coordinates have an address mode."""
+"""The number of axes that have an address mode."""
 _MOST = 1 << 17
 """The maximum number of texels along an axis. A one-dimensional texture of linear memory holds as
 many as fit."""

@@ -52,7 +52,7 @@ class StatementReader(Tokens):
         self.unique = 0
         self.nesting = 0
         self.in_call = False
-        """True while the operands of a call are read, where parentheses make a list."""
+        """True while a call's operands are read: in these, parentheses enclose a list."""
 
     def twice(self, name: str) -> PtxSyntaxError:
         return PtxSyntaxError(self.line, f"{shown(name)} is defined a second time")

@@ -124,8 +124,8 @@ def _waits_for_reading(function: Function) -> Iterator[int]:
 
 
 def _meetings(function: Function) -> list[int]:
-    """For each WARPSYNC, find the vote or shuffle that it precedes, which is on the same line and
-    before any branch. Return the index of the first instruction of the same kind, or -1. A WARPSYNC
+    """Find the vote or shuffle that each WARPSYNC prepares: the next one on the same line, before
+    any branch. Return the index of the first instruction of the same kind, or -1. A WARPSYNC
     without one is a `__syncwarp`, at which lanes may meet any others."""
     firsts: dict[tuple[str, ...], int] = {}
     every, out = function.instructions, []

@@ -138,8 +138,8 @@ class Stage:
             self._work(case)
 
     def _is_left(self, case: Case) -> bool:
-        """Return whether a case has no counters yet, or has only those of a stand-in although it is
-        now the variant's fastest or slowest."""
+        """Return whether a case still lacks its own counters: it has none, or it is now its
+        variant's fastest or slowest and has only those of a stand-in."""
         found = self._run.known.emulated.get(case.id)
         if found is None or not found.counted:
             return True
